@@ -26,7 +26,6 @@ using std::chrono::milliseconds;
 
 // A loop makes a turn at least every tick (50 ms). A thread that makes no turn for seconds is not busy: it hangs.
 constexpr auto kStuckAfter = std::chrono::seconds(10);
-constexpr auto kSnapshotLimit = milliseconds(1000);
 constexpr auto kShutdownPoll = milliseconds(10);
 constexpr auto kGoodbyeShare = 4;  // drain_limit divided by this is the longest wait for a silent manager
 

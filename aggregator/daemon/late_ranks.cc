@@ -6,13 +6,13 @@ namespace tributary::aggregator {
 namespace {
 
 LateRank late_rank(const LaneStatus& lane, const ChildStatus& child) {
-  const auto milliseconds = [](std::chrono::nanoseconds time) {
+  const auto in_milliseconds = [](std::chrono::nanoseconds time) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time);
   };
   return {.group = lane.group,
           .rank = *child.rank,
-          .lag = milliseconds(std::max(child.lag.lag, child.waited_for)),
-          .late_for = milliseconds(child.late_for),
+          .lag = in_milliseconds(std::max(child.lag.lag, child.waited_for)),
+          .late_for = in_milliseconds(child.late_for),
           .operations_behind = child.operations_behind};
 }
 

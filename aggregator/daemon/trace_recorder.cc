@@ -15,7 +15,6 @@ using nlohmann::json;
 using service::HttpReply;
 using transport::Clock;
 
-constexpr auto kSnapshotLimit = std::chrono::milliseconds(1000);
 constexpr std::uint32_t kSegmentsMin = 4096;  // of one worker, however many there are
 
 HttpReply refuse(unsigned status, const std::string& why) {

@@ -90,6 +90,7 @@ class WorkerThread {
   std::jthread thread_;  // declared last, because it uses all members above
 };
 
+inline constexpr std::chrono::milliseconds kSnapshotLimit{1000};
 /// Returns a snapshot from each worker that answers within `limit`.
 [[nodiscard]] std::vector<WorkerSnapshot> snapshots_of(const std::vector<std::unique_ptr<WorkerThread>>& workers,
                                                        std::chrono::milliseconds limit);

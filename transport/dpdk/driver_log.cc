@@ -9,7 +9,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kLinesMax = 6;
+constexpr std::size_t kKeptLines = 6;
 
 /// Every thread that runs a driver's code may write here. In steady state no thread does, because drivers are silent.
 class LastLines {
@@ -21,7 +21,7 @@ class LastLines {
       line_ += text.substr(0, end);
       if (end == std::string_view::npos) return;
       if (!line_.empty()) lines_.push_back(std::exchange(line_, {}));
-      if (lines_.size() > kLinesMax) lines_.pop_front();
+      if (lines_.size() > kKeptLines) lines_.pop_front();
       text.remove_prefix(end + 1);
     }
   }

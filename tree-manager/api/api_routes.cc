@@ -57,10 +57,6 @@ Result<std::vector<std::string>> query_names(std::string_view query, std::string
   return names;
 }
 
-HttpReply done(const Status& status) {
-  return status ? json_reply({{"done", true}}) : error_reply(status.error());
-}
-
 /// Reads "host:port"; a wildcard host stands for the address from which the request came.
 Result<Endpoint> endpoint_of(const char* name, const std::string& text, const std::string& remote_address) {
   auto endpoint = parse_endpoint(text);
@@ -205,7 +201,7 @@ HttpReply Api::get_aggregator(const Call& call) {
 }
 
 HttpReply Api::delete_aggregator(const Call& call) {
-  return done(call.cluster->remove_aggregator(call.parameters[0]));
+  return done_reply(call.cluster->remove_aggregator(call.parameters[0]));
 }
 
 HttpReply Api::renew_aggregator(const Call& call) {
@@ -239,11 +235,11 @@ HttpReply Api::renew_aggregator(const Call& call) {
 }
 
 HttpReply Api::drain(const Call& call) {
-  return done(call.cluster->set_draining(call.parameters[0], true));
+  return done_reply(call.cluster->set_draining(call.parameters[0], true));
 }
 
 HttpReply Api::undrain(const Call& call) {
-  return done(call.cluster->set_draining(call.parameters[0], false));
+  return done_reply(call.cluster->set_draining(call.parameters[0], false));
 }
 
 HttpReply Api::create_group(const Call& call) {
@@ -281,7 +277,7 @@ HttpReply Api::delete_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
   if (!id) return error_reply(id.error());
   const auto failed = query_names(call.head.query, "failed");
-  return failed ? done(call.cluster->remove_group(*id, *failed)) : error_reply(failed.error());
+  return failed ? done_reply(call.cluster->remove_group(*id, *failed)) : error_reply(failed.error());
 }
 
 HttpReply Api::renew_group(const Call& call) {
@@ -372,7 +368,7 @@ HttpReply Api::get_topology(const Call& call) {
 }
 
 HttpReply Api::put_topology(const Call& call) {
-  return done(call.cluster->put_topology(call.body, who_put(call.head.remote_address, *call.caller.identity)));
+  return done_reply(call.cluster->put_topology(call.body, who_put(call.head.remote_address, *call.caller.identity)));
 }
 
 }  // namespace tributary::manager

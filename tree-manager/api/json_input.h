@@ -12,6 +12,8 @@
 
 namespace tributary::manager {
 
+inline constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;  // the latest moment that a request may name
+
 class JsonInput {
  public:
   /// Takes an object. An empty body stands for an empty object.

@@ -67,6 +67,10 @@ HttpReply error_reply(unsigned status, const std::string& message) {
   return json_reply({{"error", {{"code", code_of(status)}, {"message", message}}}}, status);
 }
 
+HttpReply done_reply(const Status& status) {
+  return status ? json_reply({{"done", true}}) : error_reply(status.error());
+}
+
 HttpReply no_leader_reply() {
   HttpReply reply = json_reply(
       {{"error",

@@ -13,6 +13,8 @@ using service::HttpReply;
 /// Answers {"error": {"code", "message"}}.
 [[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
 [[nodiscard]] HttpReply error_reply(const Error& error);
+/// Answers {"done": true}, or the error.
+[[nodiscard]] HttpReply done_reply(const Status& status);
 /// No manager of this store leads, or this one does not know the leader: clients ask another manager, or ask again.
 [[nodiscard]] HttpReply no_leader_reply();
 

@@ -16,7 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kQuotaMax = 1ULL << 53;  // every reader of JSON can read numbers up to this
-constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
 constexpr std::uint64_t kAggregatorsMax = 4096;
 constexpr std::int64_t kLateSecondsMax = 10;  // for clocks that differ, and requests on their way
 
@@ -24,10 +23,6 @@ json tenant_json(const std::string& name, const TenantRule& rule, const TenantUs
   json out = terms_json(rule);
   out.update({{"name", name}, {"quota", to_json(rule.quota)}, {"use", to_json(use)}});
   return out;
-}
-
-HttpReply done(const Status& status) {
-  return status ? json_reply({{"done", true}}) : error_reply(status.error());
 }
 
 /// Lists the aggregators from which the manager may choose: the least used first.
@@ -75,11 +70,11 @@ HttpReply put_tenant(Cluster& cluster, const std::string& name, const std::strin
   if (!security) return error_reply(400, "'security': " + security.error().message);
   rule.priority_max = *priority;
   rule.security = *security;
-  return done(cluster.change_rules([&](TenantRules& rules) { return rules.put(name, rule); }));
+  return done_reply(cluster.change_rules([&](TenantRules& rules) { return rules.put(name, rule); }));
 }
 
 HttpReply delete_tenant(Cluster& cluster, const std::string& name) {
-  return done(cluster.change_rules([&](TenantRules& rules) { return rules.remove(name); }));
+  return done_reply(cluster.change_rules([&](TenantRules& rules) { return rules.remove(name); }));
 }
 
 HttpReply list_reservations(const Cluster& cluster, const std::string* only) {
@@ -126,7 +121,7 @@ HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64
 }
 
 HttpReply delete_reservation(Cluster& cluster, const std::string& name) {
-  return done(cluster.change_rules([&](TenantRules& rules) { return rules.end_reservation(name); }));
+  return done_reply(cluster.change_rules([&](TenantRules& rules) { return rules.end_reservation(name); }));
 }
 
 }  // namespace tributary::manager

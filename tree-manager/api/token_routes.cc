@@ -13,7 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kSecondsMax = static_cast<std::uint64_t>(kTokenSecondsMax);
-constexpr std::uint64_t kUnixSecondsMax = 1ULL << 40;
 constexpr std::int64_t kClockDifference = 60;  // seconds by which another manager's clock may be behind
 
 HttpReply signed_reply(const Authenticator& authenticator, const IdentityClaims& claims) {

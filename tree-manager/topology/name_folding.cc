@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "tree-manager/topology/name_range.h"
+
 namespace tributary::manager {
 namespace {
 
 constexpr std::size_t kDigitsMax = 9;  // longer numbers do not fit into a range
-constexpr std::uint64_t kRangeMax = 1U << 20;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';

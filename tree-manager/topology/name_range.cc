@@ -10,8 +10,6 @@
 namespace tributary::manager {
 namespace {
 
-constexpr std::uint32_t kRangeMax = 1U << 20;
-
 bool belongs_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
          c == '.' || c == ':';

@@ -1,5 +1,6 @@
 #pragma once
 // "node-[01-16]" stands for sixteen names, so that a large fabric fits on a page.
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,8 @@
 #include "tributary/protocol/error.h"
 
 namespace tributary::manager {
+
+inline constexpr std::uint32_t kRangeMax = 1U << 20;  // names in one range
 
 /// Returns one name, or all names of one bracketed range; leading zeros give the width of all numbers. Names are 1 to
 /// 63 bytes of letters, digits, '-', '_', '.' and ':'. Errc::bad_config names the mistake.

@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t kNone = SIZE_MAX;
 
 /// The connected components of nodes.
-class Reach {
+class UnionFind {
  public:
-  explicit Reach(std::size_t nodes) : leader_(nodes) { std::iota(leader_.begin(), leader_.end(), std::size_t{0}); }
+  explicit UnionFind(std::size_t nodes) : leader_(nodes) { std::iota(leader_.begin(), leader_.end(), std::size_t{0}); }
   [[nodiscard]] std::size_t leader(std::size_t x) {
     while (leader_[x] != x) x = leader_[x] = leader_[leader_[x]];
     return x;
@@ -29,9 +29,9 @@ bool serves(const Topology& topology, std::size_t which, std::uint32_t rail) {
 
 /// Returns the components of the switches that serve the rail. In a fabric that is not rail-optimised, no switch has a
 /// rail, and all switches count. A host with one interface on several switches connects them.
-Reach reach_of(const Topology& topology, std::uint32_t rail) {
+UnionFind reach_of(const Topology& topology, std::uint32_t rail) {
   const std::size_t hosts = topology.hosts.size();
-  Reach reach(topology.switches.size() + hosts);
+  UnionFind reach(topology.switches.size() + hosts);
   for (const Link& link : topology.links) {
     const bool host = link.from_kind == Link::End::host;
     if (host ? !topology.rails.empty() || link.interface != kUnnamed
@@ -47,7 +47,7 @@ std::string named(const Topology& topology, std::size_t which) {
 }
 
 std::optional<Unsound> check_rail(const Topology& topology, std::uint32_t rail, std::vector<bool>& reached) {
-  Reach reach = reach_of(topology, rail);
+  UnionFind reach = reach_of(topology, rail);
   std::size_t first = kNone;
   for (std::size_t i = 0; i < topology.switches.size(); ++i) {
     if (topology.switches[i].rail != rail) continue;

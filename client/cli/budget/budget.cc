@@ -79,17 +79,17 @@ std::optional<std::uint64_t> aggregators_needed(const BudgetInput& input, double
   return aggregators_for(input, (ratio * tree_seconds / seconds_max - 1) / (ratio - 1));
 }
 
-Verdict verdict_of(const BudgetInput& input, const Budget& budget, double tree_seconds, double step_seconds) {
+StepForecast verdict_of(const BudgetInput& input, const Budget& budget, double tree_seconds, double step_seconds) {
   const double computing = std::chrono::duration<double>(input.computing).count();
   const double hidden_max = input.overlap * computing;
   const auto step_with = [&](const WayCost& way) {
     const double seconds = computing + std::max(0.0, way.seconds - hidden_max);
     return StepTime{.seconds = seconds, .met = is_within(seconds, step_seconds)};
   };
-  Verdict verdict{.communication_seconds_max = step_seconds - computing + hidden_max,
-                  .ring = step_with(budget.ring),
-                  .tree = step_with(budget.tree),
-                  .split = step_with(budget.split)};
+  StepForecast verdict{.communication_seconds_max = step_seconds - computing + hidden_max,
+                       .ring = step_with(budget.ring),
+                       .tree = step_with(budget.tree),
+                       .split = step_with(budget.split)};
   const double seconds_max = verdict.communication_seconds_max;
   if (step_seconds < computing || seconds_max <= 0) return verdict;
   verdict.aggregators_needed = aggregators_needed(input, tree_seconds, seconds_max);

@@ -51,7 +51,7 @@ struct StepTime {
   bool met = false;  // the step takes at most the wanted time
 };
 
-struct Verdict {
+struct StepForecast {
   double communication_seconds_max =
       0;  // time for communication in a step, hidden or not; 0 or less: computation needs the whole step
   StepTime ring, tree, split;
@@ -69,8 +69,8 @@ struct Budget {
   double coverage = 0;
   double tree_share = 0;  // the trees' share in the split
   WayCost ring, tree, split;
-  std::vector<Purchase> purchases;  // sorted by the number of aggregators
-  std::optional<Verdict> verdict;   // set if a step time is wanted
+  std::vector<Purchase> purchases;      // sorted by the number of aggregators
+  std::optional<StepForecast> verdict;  // set if a step time is wanted
 };
 
 inline constexpr const char* kParametersForms = "a whole number from 1 to 1e15, as 70e9, 70G or 1.5T (k, M, G or B, T)";

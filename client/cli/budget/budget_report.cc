@@ -55,7 +55,7 @@ std::string ways_text(const Budget& budget) {
     }
     table.add(std::move(row));
   };
-  const Verdict steps = budget.verdict.value_or(Verdict{});
+  const StepForecast steps = budget.verdict.value_or(StepForecast{});
   add("ring", budget.ring, steps.ring);
   add("tree", budget.tree, steps.tree);
   add(fmt::format("split, {:.1f} % through trees", 100 * budget.tree_share), budget.split, steps.split);
@@ -72,7 +72,7 @@ std::string purchases_text(const BudgetInput& input, const Budget& budget) {
   return table.text();
 }
 
-std::string verdict_text(const BudgetInput& input, const Verdict& verdict) {
+std::string verdict_text(const BudgetInput& input, const StepForecast& verdict) {
   const double wanted = std::chrono::duration<double>(*input.step).count();
   if (!verdict.ring_rate_needed) {
     return fmt::format("a step of {} leaves no time for communication: computing takes {}\n", seconds_text(wanted),
@@ -98,7 +98,7 @@ json way_json(const WayCost& way) {
 }
 
 json verdict_json(const BudgetInput& input, const Budget& budget) {
-  const Verdict& v = *budget.verdict;
+  const StepForecast& v = *budget.verdict;
   const auto step = [](const StepTime& time) { return json{{"step_seconds", time.seconds}, {"met", time.met}}; };
   json needed = {{"aggregators", nullptr}, {"ring_bits_per_second", nullptr}, {"tree_bits_per_second", nullptr}};
   if (v.aggregators_needed) needed["aggregators"] = *v.aggregators_needed;

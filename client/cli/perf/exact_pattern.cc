@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "client/cli/oracle/float_bits.h"
 #include "client/cli/perf/pattern.h"
 #include "kernels/reference/exact_sum.h"
 #include "tributary/protocol/numerics.h"
@@ -9,36 +10,28 @@
 namespace tributary::cli {
 namespace {
 
-/// The bits of a type, and how far from 1 its values' exponents lie: mostly, and in each 64th element.
-struct FloatBits {
-  unsigned exponent_bits, mantissa_bits;
+/// How far from 1 the exponents of a type's values lie: mostly, and in each 64th element.
+struct Spread {
   std::uint32_t near, far;
-  [[nodiscard]] std::uint64_t sign() const noexcept { return 1ULL << (exponent_bits + mantissa_bits); }
 };
 
 constexpr std::size_t kFarEach = 64;
 
-FloatBits float_bits_of(DType dtype) noexcept {
+Spread spread_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::float16:
-      return {5, 10, 5, 9};
+      return {5, 9};
     case DType::bfloat16:
-      return {8, 7, 12, 60};
+      return {12, 60};
     case DType::float32:
-      return {8, 23, 12, 60};
+      return {12, 60};
     case DType::float8_e4m3:
-      return {4, 3, 2, 4};
+      return {2, 4};
     case DType::float8_e5m2:
-      return {5, 2, 3, 8};
+      return {3, 8};
     default:
-      return {11, 52, 20, 300};
+      return {20, 300};
   }
-}
-
-std::uint64_t mixed(std::uint64_t x) noexcept {  // splitmix64's finalizer
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31U);
 }
 
 std::uint64_t bits_of(DType dtype, const std::byte* at) noexcept {
@@ -55,15 +48,16 @@ bool has_exact_pattern(DType dtype, ReduceOp op) noexcept {
 
 std::vector<std::byte> exact_contribution(DType dtype, std::uint32_t rank) {
   const FloatBits layout = float_bits_of(dtype);
-  const std::uint64_t bias = (1ULL << (layout.exponent_bits - 1)) - 1;
+  const Spread spread = spread_of(dtype);
+  const std::uint64_t bias = layout.exponents() >> 1U;
   std::vector<std::byte> bytes(kPatternPeriod * size_of(dtype));
   for (std::size_t i = 0; i < kPatternPeriod; ++i) {
     const std::uint64_t random = mixed((std::uint64_t{rank} + 1) * 0x9E3779B97F4A7C15ULL + i);
-    const std::uint64_t reach = i % kFarEach == 0 ? layout.far : layout.near;
+    const std::uint64_t reach = i % kFarEach == 0 ? spread.far : spread.near;
     const std::uint64_t exponent = bias - reach + (random >> 53U) % (2 * reach + 1);
-    const std::uint64_t fraction = random & ((1ULL << layout.mantissa_bits) - 1);
+    const std::uint64_t fraction = random & layout.fractions();
     const std::uint64_t sign = (random >> 52U & 1U) != 0 ? layout.sign() : 0;
-    const std::uint64_t bits = sign | exponent << layout.mantissa_bits | fraction;
+    const std::uint64_t bits = sign | exponent << layout.fraction_bits | fraction;
     std::memcpy(bytes.data() + i * size_of(dtype), &bits, size_of(dtype));
   }
   return bytes;

@@ -8,12 +8,6 @@
 namespace tributary::cli {
 namespace {
 
-std::uint64_t mixed(std::uint64_t x) noexcept {  // splitmix64's finalizer
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31U);
-}
-
 /// Cuts a number to the format.
 std::uint64_t bits_of(FloatBits format, double value) noexcept {
   if (value == 0) return 0;

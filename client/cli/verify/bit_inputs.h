@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "client/cli/verify/float_bits.h"
+#include "client/cli/oracle/float_bits.h"
 
 namespace tributary::cli {
 

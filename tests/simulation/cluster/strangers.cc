@@ -20,7 +20,7 @@ constexpr std::array kTypes{FrameType::join,      FrameType::contribution, Frame
                             FrameType::peer_data, FrameType::recover,      FrameType::finalize,   FrameType::challenge,
                             FrameType::welcome,   FrameType::descriptor,   FrameType::message,    FrameType::repair};
 
-constexpr std::array<std::string_view, 4> kIntroductions{
+constexpr std::array<std::string_view, 4> kFalseIntroductions{
     R"({"rank":1,"nranks":3,"class":"collective","proof":"00","host_id":"x","port":1,"address":""})",
     R"({"rank":4294967295,"nranks":0,"class":7,"proof":null})", R"([[[[[[[[[[[[[[[[{)", ""};
 
@@ -111,7 +111,7 @@ void Strangers::say_garbage(transport::Channel& channel) {
     std::vector<std::byte> payload(below(std::min<std::uint64_t>(payload_bytes_max(h.type), 2000) + 1));
     for (auto& b : payload) b = static_cast<std::byte>(random_());
     if (h.type == FrameType::hello || h.type == FrameType::peer_hello) {
-      const auto text = std::as_bytes(std::span(kIntroductions[below(kIntroductions.size())]));
+      const auto text = std::as_bytes(std::span(kFalseIntroductions[below(kFalseIntroductions.size())]));
       payload.assign(text.begin(), text.end());
     }
     channel.send_copy(h, payload);

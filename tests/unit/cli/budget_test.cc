@@ -101,7 +101,7 @@ TEST(Budget, SaysWhetherAStepIsMetAndWhatWouldMeetIt) {
   input.step = 3200ms;
   input.computing = 3s;
   input.overlap = 1.0 / 3;  // one of the three seconds overlaps
-  const Verdict verdict = budget_of(input).verdict.value();
+  const StepForecast verdict = budget_of(input).verdict.value();
   EXPECT_NEAR(verdict.communication_seconds_max, 1.2, 1e-9);
   EXPECT_NEAR(verdict.ring.seconds, 3.5, 1e-9);
   EXPECT_NEAR(verdict.tree.seconds, 6, 1e-9);
@@ -126,7 +126,7 @@ TEST(Budget, SaysThatNoNumberOfAggregatorsSuffices) {
   EXPECT_EQ(budget_of(input).verdict->aggregators_needed, 4U);
   input.computing = 2s;
   input.overlap = 1;
-  const Verdict verdict = budget_of(input).verdict.value();
+  const StepForecast verdict = budget_of(input).verdict.value();
   EXPECT_FALSE(verdict.split.met) << "computing alone takes longer";
   EXPECT_EQ(verdict.ring_rate_needed, std::nullopt);
   EXPECT_THAT(budget_text(input, budget_of(input)), HasSubstr("leaves no time for communication: computing takes 2 s"));

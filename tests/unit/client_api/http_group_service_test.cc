@@ -17,7 +17,7 @@ namespace tributary::client {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr GroupTraffic kTraffic{
     .operations = 5, .bytes_in_network = 4096, .bytes_between_ranks = 7, .bytes_in_shared_memory = 0};
@@ -78,8 +78,8 @@ std::unique_ptr<HttpGroupService> make(const std::string& url, transport::Transp
 
 template <class T>
 void poll_until(transport::Transport& transport, const std::optional<T>& answer) {
-  const auto limit = Clock::now() + 20s;
-  while (!answer && Clock::now() < limit) transport.poll(10ms);
+  const auto limit = SteadyClock::now() + 20s;
+  while (!answer && SteadyClock::now() < limit) transport.poll(10ms);
 }
 
 TEST(HttpGroupService, ATextThatIsNoUrlIsAConfigurationError) {
@@ -226,9 +226,9 @@ TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   bool answered = false;
   service->request({.job = "j", .hosts = {"a"}, .lanes = 1}, [&](const Result<GroupDescriptor>&) { answered = true; });
   service->release(9, {});
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   service.reset();
-  EXPECT_LT(Clock::now() - begin, 4s);
+  EXPECT_LT(SteadyClock::now() - begin, 4s);
   transport.poll(0ms);
   EXPECT_FALSE(answered);
 }

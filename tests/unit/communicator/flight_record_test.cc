@@ -15,13 +15,13 @@ TimePoint at(int seconds) {
   return TimePoint(std::chrono::seconds(seconds));
 }
 
-Signature sum_of(std::uint64_t count) {
+Signature signature_of(std::uint64_t count) {
   return {.collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .count = count};
 }
 
 class FlightRecordTest : public testing::Test {
  protected:
-  void call(std::uint64_t number) { record_.called(number, sum_of(number + 1), at(1)); }
+  void call(std::uint64_t number) { record_.called(number, signature_of(number + 1), at(1)); }
   void end(std::uint64_t number) { record_.ended(number, FlightPath::between_ranks, FlightOutcome::success, at(3)); }
   FlightRecord record_{{.job = "training", .host = "node-1", .group = "5c0f", .rank = 2, .nranks = 4}};
 };
@@ -83,7 +83,7 @@ TEST_F(FlightRecordTest, ATraceHasAllOperationsAlsoThoseThatTheRingHasPassed) {
   EXPECT_EQ(trace.operations_lost, 0U);
   for (std::uint64_t number = 0; number < trace.operations.size(); ++number) {
     EXPECT_EQ(trace.operations[number].number, number);
-    EXPECT_EQ(trace.operations[number].signature, sum_of(number + 1));
+    EXPECT_EQ(trace.operations[number].signature, signature_of(number + 1));
   }
   EXPECT_EQ(trace.operations.back().outcome, FlightOutcome::open);
   call(3 * kEntries + 2);
@@ -94,7 +94,7 @@ TEST_F(FlightRecordTest, ATraceHasAllOperationsAlsoThoseThatTheRingHasPassed) {
 TEST_F(FlightRecordTest, WhileATraceIsRecordedCallsHaveExactTimes) {
   const auto before = transport::Clock::now();
   record_.begin_trace(before + std::chrono::hours(1));
-  record_.began(0, sum_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(1)});
+  record_.began(0, signature_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(1)});
   end(0);
   const auto trace = record_.take_trace();
   ASSERT_EQ(trace.operations.size(), 1U);
@@ -104,7 +104,7 @@ TEST_F(FlightRecordTest, WhileATraceIsRecordedCallsHaveExactTimes) {
 }
 
 TEST_F(FlightRecordTest, ACallThatBeginsAtOnceHasBothTimes) {
-  record_.began(0, sum_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(2)});
+  record_.began(0, signature_of(1), FlightPath::shared_memory, {.queued = at(1), .started = at(2)});
   const auto now = record_.snapshot();
   ASSERT_EQ(now.entries.size(), 1U);
   EXPECT_EQ(now.entries[0].queued, at(1));
@@ -137,7 +137,7 @@ TEST_F(FlightRecordTest, AnOperationThatHangsStaysWhenTheRingHasPassedIt) {
   auto now = record_.snapshot();
   ASSERT_EQ(now.entries.size(), kEntries + 1);
   EXPECT_EQ(now.entries[0].number, 1U);
-  EXPECT_EQ(now.entries[0].signature, sum_of(2));
+  EXPECT_EQ(now.entries[0].signature, signature_of(2));
   EXPECT_EQ(now.entries[0].outcome, FlightOutcome::open);
   EXPECT_EQ(now.entries[1].number, 2 * kEntries);
   end(1);
@@ -177,7 +177,7 @@ TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
   std::thread writer([&] {
     for (std::uint64_t number = 0; number < kCalls; ++number) {
       const auto seconds = static_cast<int>(number + 1);
-      record_.called(number, sum_of(number + 1), at(seconds));
+      record_.called(number, signature_of(number + 1), at(seconds));
       record_.ended(number, FlightPath::in_network, FlightOutcome::success, at(seconds));
     }
   });
@@ -187,7 +187,7 @@ TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
     called = now.called;
     for (const FlightEntry& entry : now.entries) {
       const auto seconds = static_cast<int>(entry.number + 1);
-      EXPECT_EQ(entry.signature, sum_of(entry.number + 1));
+      EXPECT_EQ(entry.signature, signature_of(entry.number + 1));
       EXPECT_EQ(entry.queued, at(seconds));
       const bool has_ended = entry.outcome == FlightOutcome::success;
       EXPECT_EQ(entry.ended, has_ended ? std::optional(at(seconds)) : std::nullopt);

@@ -12,53 +12,53 @@ namespace tributary::client {
 namespace {
 
 using namespace std::chrono_literals;
-using State = Life::State;
+using LifeState = Life::State;
 
-constexpr std::array kAll{State::meeting, State::met,     State::ready, State::leaving,
-                          State::left,    State::failing, State::failed};
+constexpr std::array kAll{LifeState::meeting, LifeState::met,     LifeState::ready, LifeState::leaving,
+                          LifeState::left,    LifeState::failing, LifeState::failed};
 
 /// Returns a life that has come to `state` by legal transitions.
-Life at(State state) {
+Life at(LifeState state) {
   Life life;
-  if (state == State::meeting) return life;
+  if (state == LifeState::meeting) return life;
   life.meet();
-  if (state == State::met) return life;
-  if (state == State::failing) life.begin_failing({Errc::io, "why"}, {});
-  if (state == State::failed) life.fail({Errc::io, "why"});
-  if (state >= State::failing) return life;
+  if (state == LifeState::met) return life;
+  if (state == LifeState::failing) life.begin_failing({Errc::io, "why"}, {});
+  if (state == LifeState::failed) life.fail({Errc::io, "why"});
+  if (state >= LifeState::failing) return life;
   life.begin();
-  if (state == State::ready) return life;
+  if (state == LifeState::ready) return life;
   life.leave();
-  if (state == State::left) life.end();
+  if (state == LifeState::left) life.end();
   return life;
 }
 
-void go(Life& life, State to) {
+void go(Life& life, LifeState to) {
   switch (to) {
-    case State::meeting:
+    case LifeState::meeting:
       return;
-    case State::met:
+    case LifeState::met:
       return life.meet();
-    case State::ready:
+    case LifeState::ready:
       return life.begin();
-    case State::leaving:
+    case LifeState::leaving:
       return life.leave();
-    case State::left:
+    case LifeState::left:
       return life.end();
-    case State::failing:
+    case LifeState::failing:
       return life.begin_failing({Errc::io, "why"}, {});
-    case State::failed:
+    case LifeState::failed:
       return life.fail({Errc::io, "why"});
   }
 }
 
 TEST(Life, HasTheArrowsOfThePictureAndNoOthers) {
-  using enum State;
-  std::set<std::pair<State, State>> drawn{{meeting, met}, {met, ready}, {ready, leaving}, {leaving, left}};
-  for (const State from : {meeting, met, ready, leaving}) drawn.insert({from, failing});
-  for (const State from : {meeting, met, ready, leaving, left, failing}) drawn.insert({from, failed});
-  for (const State from : kAll) {
-    for (const State to : kAll) {
+  using enum LifeState;
+  std::set<std::pair<LifeState, LifeState>> drawn{{meeting, met}, {met, ready}, {ready, leaving}, {leaving, left}};
+  for (const LifeState from : {meeting, met, ready, leaving}) drawn.insert({from, failing});
+  for (const LifeState from : {meeting, met, ready, leaving, left, failing}) drawn.insert({from, failed});
+  for (const LifeState from : kAll) {
+    for (const LifeState to : kAll) {
       if (to == meeting) continue;
       Life life = at(from);
       ASSERT_EQ(life.state(), from);
@@ -85,7 +85,7 @@ TEST(Life, RemembersThatItMetAndBegan) {
 
 TEST(Life, ShowsAnErrorOnlyOnceItHasFailed) {
   const transport::TimePoint t(10s);
-  Life life = at(State::ready);
+  Life life = at(LifeState::ready);
   life.begin_failing({Errc::peer_gone, "rank 3 is gone"}, t);
   EXPECT_FALSE(life.error());
   EXPECT_FALSE(life.well());

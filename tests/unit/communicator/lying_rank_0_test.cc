@@ -16,12 +16,12 @@ using nlohmann::json;
 using transport::Duration;
 using transport::SimNetwork;
 
-const Endpoint kRoot{"rank0", 7000};
+const Endpoint kLiar{"rank0", 7000};
 
 /// A rank 0 that accepts every frame, and sends frames that a test chooses.
 class Root final : public transport::Acceptor, public transport::ChannelHandler {
  public:
-  explicit Root(SimNetwork& network) : listener_(std::move(*network.transport("rank0").listen(kRoot, *this))) {}
+  explicit Root(SimNetwork& network) : listener_(std::move(*network.transport("rank0").listen(kLiar, *this))) {}
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
     channel_ = std::move(channel);
     challenge(proof_.nonce());
@@ -74,7 +74,7 @@ class LyingRank0 : public testing::Test {
     CommunicatorSettings settings;
     settings.rank = 1;
     settings.nranks = 2;
-    settings.id.root = kRoot;
+    settings.id.root = kLiar;
     settings.listen = {"rank1", 0};
     settings.advertised_host = settings.host_id = "rank1";
     settings.timeout = 5s;

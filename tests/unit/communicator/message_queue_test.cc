@@ -1,13 +1,13 @@
 // The choice of the receive that gets a message: from a named rank, from any rank, from this rank itself.
 #include "client/communicator/message_queue.h"
 
+#include "tests/unit/communicator/any_rank.h"
 #include "tests/unit/communicator/scripted_peers.h"
 
 namespace tributary::client {
 namespace {
 
 using Ends = std::vector<std::string>;
-constexpr std::optional<std::uint32_t> kAny;
 
 class MessageQueueTest : public ScriptedPeers {
  protected:
@@ -17,8 +17,8 @@ class MessageQueueTest : public ScriptedPeers {
 };
 
 TEST_F(MessageQueueTest, AReceiveFromAnyRankGetsTheNextMessage) {
-  receive("a", kAny);
-  receive("b", kAny);
+  receive("a", kAnyRank);
+  receive("b", kAnyRank);
   message(3, 0);
   message(1, 0);
   EXPECT_EQ(ended(), (Ends{"a: from 3, 150", "b: from 1, 50"}));
@@ -29,12 +29,12 @@ TEST_F(MessageQueueTest, AReceiveFromAnyRankGetsTheMessageThatCameFirst) {
   message(3, 0);
   message(1, 0);
   message(3, 1);  // waits behind the first message on its connection
-  for (const char* name : {"a", "b", "c"}) receive(name, kAny);
+  for (const char* name : {"a", "b", "c"}) receive(name, kAnyRank);
   EXPECT_EQ(ended(), (Ends{"a: from 3, 150", "b: from 1, 50", "c: from 3, 151"}));
 }
 
 TEST_F(MessageQueueTest, AMessageIsReceivedWholeThoughAnotherComesInBetween) {
-  receive("a", kAny, 0, 600'000);
+  receive("a", kAnyRank, 0, 600'000);
   auto& wire = channel(PeerClass::message, 2);
   const auto frame = [&](std::uint64_t sequence, std::size_t bytes) {
     wire.comes({header_of(FrameType::message, 0, sequence, 600'000), std::vector(bytes, value(2, 0))});
@@ -44,15 +44,15 @@ TEST_F(MessageQueueTest, AMessageIsReceivedWholeThoughAnotherComesInBetween) {
   frame(1, kPieceBytes);
   frame(2, 600'000 - 2 * kPieceBytes);
   EXPECT_EQ(ended(), (Ends{"a: from 2, 100"}));
-  receive("b", kAny, 0, 600'000);
+  receive("b", kAnyRank, 0, 600'000);
   EXPECT_EQ(ended(), (Ends{"b: from 1, 50"}));
 }
 
 // The earlier call gets its message first, as in MPI.
 TEST_F(MessageQueueTest, AReceiveThatNamesItsRankWaitsBehindOneFromAnyRank) {
-  receive("any", kAny);
+  receive("any", kAnyRank);
   receive("of 1", 1);
-  receive("any again", kAny);
+  receive("any again", kAnyRank);
   receive("of 2", 2);
   message(1, 0);
   EXPECT_EQ(ended(), (Ends{"any: from 1, 50"}));
@@ -65,7 +65,7 @@ TEST_F(MessageQueueTest, AReceiveThatNamesItsRankWaitsBehindOneFromAnyRank) {
 
 TEST_F(MessageQueueTest, AReceiveFromAnyRankLeavesTheMessagesOfRanksThatEarlierReceivesNamed) {
   receive("of 1", 1);
-  receive("any", kAny);
+  receive("any", kAnyRank);
   message(1, 0);
   EXPECT_EQ(ended(), (Ends{"of 1: from 1, 50"}));
   message(1, 1);
@@ -76,14 +76,14 @@ TEST_F(MessageQueueTest, AMessageThatCameEarlyGoesToTheReceiveThatNamesIt) {
   message(3, 0);
   message(1, 0);
   receive("of 3", 3);
-  receive("any", kAny);
+  receive("any", kAnyRank);
   EXPECT_EQ(ended(), (Ends{"of 3: from 3, 150", "any: from 1, 50"}));
 }
 
 TEST_F(MessageQueueTest, AnyRankIncludesThisRank) {
-  receive("any", kAny);
+  receive("any", kAnyRank);
   receive("own", 0);
-  receive("any again", kAny);
+  receive("any again", kAnyRank);
   send("first", 0);
   EXPECT_EQ(ended(), (Ends{"first: sent", "any: from 0, 9"}));
   send("second", 0);
@@ -97,12 +97,12 @@ TEST_F(MessageQueueTest, OwnMessagesTakeTheirTurnAmongThoseOfOthers) {
   send("own", 0);
   message(2, 0);
   send("own again", 0);
-  for (const char* name : {"a", "b", "c"}) receive(name, kAny);
+  for (const char* name : {"a", "b", "c"}) receive(name, kAnyRank);
   EXPECT_EQ(ended(), (Ends{"own: sent", "a: from 0, 9", "b: from 2, 100", "own again: sent", "c: from 0, 9"}));
 }
 
 TEST_F(MessageQueueTest, AReceiveThatIsCalledWhenAnotherEndsComesBehindThoseThatWait) {
-  receive("any", kAny);
+  receive("any", kAnyRank);
   receive("own", 0, 0, 4, [this] { receive("called then", 1); });
   receive("of 1", 1);
   send("own", 0);
@@ -119,14 +119,14 @@ TEST_F(MessageQueueTest, AReceiveThatIsCalledWhenAnotherEndsComesBehindThoseThat
 }
 
 TEST_F(MessageQueueTest, SaysWhoSentAnotherCount) {
-  receive("any", kAny, 0, 5);
+  receive("any", kAnyRank, 0, 5);
   message(2, 0);
   EXPECT_EQ(disagreed_, (Ends{"rank 2 sent 4 uint8 to rank 0, which called recv for 5 uint8"}));
   EXPECT_FALSE(queue_.idle());
 }
 
 TEST_F(MessageQueueTest, AnEndNamesEachMessageThatWaits) {
-  receive("any", kAny);
+  receive("any", kAnyRank);
   receive("of 2", 2, 0, 3);
   send("to 1", 1);  // the connection to rank 1 is not there yet
   EXPECT_EQ(queue_.overdue(transport::TimePoint(std::chrono::seconds(1))), "send of 4 uint8 to rank 1");
@@ -138,7 +138,7 @@ TEST_F(MessageQueueTest, AnEndNamesEachMessageThatWaits) {
 }
 
 TEST_F(MessageQueueTest, NamesAReceiveFromAnyRankThatIsOverdue) {
-  receive("any", kAny, 0, 3);
+  receive("any", kAnyRank, 0, 3);
   EXPECT_EQ(queue_.overdue(transport::TimePoint(std::chrono::seconds(1))), "recv of 3 uint8 from any rank");
 }
 

@@ -39,25 +39,25 @@ TEST(MutualProof, BothSidesProveThemselvesAndHaveTheSameKeys) {
   EXPECT_NE(pair.connecting.keys().from_accepting, pair.accepting.keys().from_connecting);
 }
 
-enum class Message : std::uint8_t { nonce, proof, wrong_proof, malformed_nonce };
+enum class Spoken : std::uint8_t { nonce, proof, wrong_proof, malformed_nonce };
 enum class State : std::uint8_t { fresh, answered, proved, failed };
 
 struct Case {
   State state;
-  Message message;
+  Spoken message;
   std::optional<Errc> error;
 };
 
 // The connecting side accepts one nonce, then one proof; any other message ends the handshake.
 constexpr Case kConnecting[] = {
-    {State::fresh, Message::nonce, std::nullopt},     {State::fresh, Message::malformed_nonce, Errc::corrupt},
-    {State::fresh, Message::proof, Errc::corrupt},    {State::fresh, Message::wrong_proof, Errc::corrupt},
-    {State::answered, Message::nonce, Errc::corrupt}, {State::answered, Message::malformed_nonce, Errc::corrupt},
-    {State::answered, Message::proof, std::nullopt},  {State::answered, Message::wrong_proof, Errc::denied},
-    {State::proved, Message::nonce, Errc::corrupt},   {State::proved, Message::malformed_nonce, Errc::corrupt},
-    {State::proved, Message::proof, Errc::corrupt},   {State::proved, Message::wrong_proof, Errc::corrupt},
-    {State::failed, Message::nonce, Errc::corrupt},   {State::failed, Message::malformed_nonce, Errc::corrupt},
-    {State::failed, Message::proof, Errc::corrupt},   {State::failed, Message::wrong_proof, Errc::corrupt},
+    {State::fresh, Spoken::nonce, std::nullopt},     {State::fresh, Spoken::malformed_nonce, Errc::corrupt},
+    {State::fresh, Spoken::proof, Errc::corrupt},    {State::fresh, Spoken::wrong_proof, Errc::corrupt},
+    {State::answered, Spoken::nonce, Errc::corrupt}, {State::answered, Spoken::malformed_nonce, Errc::corrupt},
+    {State::answered, Spoken::proof, std::nullopt},  {State::answered, Spoken::wrong_proof, Errc::denied},
+    {State::proved, Spoken::nonce, Errc::corrupt},   {State::proved, Spoken::malformed_nonce, Errc::corrupt},
+    {State::proved, Spoken::proof, Errc::corrupt},   {State::proved, Spoken::wrong_proof, Errc::corrupt},
+    {State::failed, Spoken::nonce, Errc::corrupt},   {State::failed, Spoken::malformed_nonce, Errc::corrupt},
+    {State::failed, Spoken::proof, Errc::corrupt},   {State::failed, Spoken::wrong_proof, Errc::corrupt},
 };
 
 TEST(MutualProof, TheConnectingSideTakesEachMessageOnlyInItsState) {
@@ -78,18 +78,18 @@ TEST(MutualProof, TheConnectingSideTakesEachMessageOnlyInItsState) {
       ASSERT_FALSE(pair.connecting.check(std::string(64, '1')));
     }
     Status outcome;
-    if (c.message == Message::nonce || c.message == Message::malformed_nonce) {
+    if (c.message == Spoken::nonce || c.message == Spoken::malformed_nonce) {
       const auto answer =
-          pair.connecting.answer(c.message == Message::nonce ? make_nonce().value() : std::string("00zz"));
+          pair.connecting.answer(c.message == Spoken::nonce ? make_nonce().value() : std::string("00zz"));
       if (!answer) outcome = std::unexpected(answer.error());
     } else {
-      outcome = pair.connecting.check(c.message == Message::proof ? proof : std::string(64, '1'));
+      outcome = pair.connecting.check(c.message == Spoken::proof ? proof : std::string(64, '1'));
     }
     EXPECT_EQ(outcome.has_value(), !c.error);
     if (!outcome && c.error) {
       EXPECT_EQ(outcome.error().code, *c.error);
     }
-    EXPECT_EQ(pair.connecting.proved(), c.state == State::answered && c.message == Message::proof);
+    EXPECT_EQ(pair.connecting.proved(), c.state == State::answered && c.message == Spoken::proof);
     if (!pair.connecting.proved()) {
       EXPECT_THROW((void)pair.connecting.keys(), std::logic_error);
     }

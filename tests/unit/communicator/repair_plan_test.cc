@@ -12,13 +12,13 @@
 namespace tributary::client {
 namespace {
 
-constexpr std::uint32_t kWindow = 8;
+constexpr std::uint32_t kPlanWindow = 8;
 
 std::vector<Holdings> random_holdings(std::mt19937& random, std::uint32_t ranks, std::size_t lanes) {
   std::vector<Holdings> all(ranks, Holdings(lanes));
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     const std::uint64_t least = random() % 1000;
-    const std::uint64_t spread = random() % (kWindow + 1);
+    const std::uint64_t spread = random() % (kPlanWindow + 1);
     for (Holdings& holdings : all) holdings[lane].prefix = least + (spread == 0 ? 0 : random() % (spread + 1));
   }
   return all;

@@ -8,10 +8,10 @@
 #include <list>
 #include <random>
 
+#include "tests/unit/communicator/any_rank.h"
+
 namespace tributary::client {
 namespace {
-
-constexpr std::optional<std::uint32_t> kAny;
 
 Offer offer(std::uint32_t from, std::uint32_t tag, std::uint64_t number) {
   return {.from = from, .tag = tag, .number = number, .signature = {}};
@@ -41,7 +41,7 @@ TEST(TagMatching, MessagesOfOneRankWithOneTagKeepTheirOrder) {
   for (std::uint64_t number = 0; number < 3; ++number) EXPECT_FALSE(matching.offered(offer(1, 7, number)));
   for (std::uint64_t number = 0; number < 3; ++number) {
     Message message = receive(7, number);
-    EXPECT_EQ(matching.called(number == 1 ? kAny : 1, message)->number, number);
+    EXPECT_EQ(matching.called(number == 1 ? kAnyRank : 1, message)->number, number);
   }
 }
 
@@ -49,7 +49,7 @@ TEST(TagMatching, TheReceiveThatWasCalledFirstGetsTheOffer) {
   TagMatching matching;
   Message any = receive(7, 1), named = receive(7, 2), again = receive(7, 3);
   EXPECT_FALSE(matching.called(2, named));
-  EXPECT_FALSE(matching.called(kAny, any));
+  EXPECT_FALSE(matching.called(kAnyRank, any));
   EXPECT_FALSE(matching.called(2, again));
   EXPECT_EQ(matching.offered(offer(2, 7, 0))->count, 2U);
   EXPECT_EQ(matching.offered(offer(2, 7, 1))->count, 1U)
@@ -63,15 +63,15 @@ TEST(TagMatching, AReceiveFromAnyRankGetsTheOfferThatCameFirst) {
   EXPECT_FALSE(matching.offered(offer(2, 7, 0)));
   EXPECT_EQ(matching.offers_of(5), 1U);
   Message first = receive(7, 1), second = receive(7, 2);
-  EXPECT_EQ(matching.called(kAny, first)->from, 5U);
-  EXPECT_EQ(matching.called(kAny, second)->from, 2U);
+  EXPECT_EQ(matching.called(kAnyRank, first)->from, 5U);
+  EXPECT_EQ(matching.called(kAnyRank, second)->from, 2U);
   EXPECT_EQ(matching.offers_of(5), 0U);
 }
 
 TEST(TagMatching, TheErrorOfAReceiveNamesTheMessageThatItWaitedFor) {
   TagMatching matching;
   std::vector<std::string> texts;
-  for (const auto source : {kAny, std::optional<std::uint32_t>(3)}) {
+  for (const auto source : {kAnyRank, std::optional<std::uint32_t>(3)}) {
     Message message{.count = 4, .dtype = DType::float32, .tag = 9, .on_done = [&](const Status& status) {
                       texts.push_back(status.error().message);
                     }};
@@ -140,7 +140,7 @@ TEST(TagMatching, FindsTheSameAsASearchFromTheBeginning) {
         const auto expected = lists.offered(one);
         ASSERT_EQ(message ? std::optional(message->count) : std::nullopt, expected);
       } else {
-        const auto source = random() % 2 == 0 ? kAny : std::optional(rank);
+        const auto source = random() % 2 == 0 ? kAnyRank : std::optional(rank);
         Message message = receive(tag, step);
         const auto found = matching.called(source, message);
         const auto expected = lists.called(source, tag, step);

@@ -1,6 +1,7 @@
 // Messages with tags: frames of the types offer, want and message, and such frames that a rank must not send.
 #include "client/communicator/tagged_messages.h"
 
+#include "tests/unit/communicator/any_rank.h"
 #include "tests/unit/communicator/scripted_peers.h"
 
 namespace tributary::client {
@@ -8,7 +9,6 @@ namespace {
 
 using Ends = std::vector<std::string>;
 using Numbers = std::vector<std::uint64_t>;
-constexpr std::optional<std::uint32_t> kAny;
 
 class TaggedMessagesTest : public ScriptedPeers {
  protected:
@@ -26,7 +26,7 @@ TEST_F(TaggedMessagesTest, AsksForMessagesInTheOrderOfReceives) {
   EXPECT_EQ(wanted(1), (Numbers{2, 0}));
   message(1, 2);
   message(1, 0);
-  receive("11", kAny, 11);
+  receive("11", kAnyRank, 11);
   EXPECT_EQ(wanted(1), (Numbers{1}));
   message(1, 1);
   EXPECT_EQ(ended(), (Ends{"12: from 1, 52", "10: from 1, 50", "11: from 1, 51"}));
@@ -73,10 +73,10 @@ TEST_F(TaggedMessagesTest, SendsMessagesInTheOrderOfRequests) {
 TEST_F(TaggedMessagesTest, ThisRankSendsToItself) {
   send("a", 0, 7, std::byte{1});
   send("b", 0, 8, std::byte{2});
-  receive("8", kAny, 8);
+  receive("8", kAnyRank, 8);
   receive("7", 0, 7);
   EXPECT_EQ(ended(), (Ends{"b: sent", "8: from 0, 2", "a: sent", "7: from 0, 1"}));
-  receive("9", kAny, 9, 3);
+  receive("9", kAnyRank, 9, 3);
   send("c", 0, 9);
   EXPECT_EQ(ended(), (Ends{"c: send of 4 uint8 with tag 9 to rank 0 met recv of 3 uint8 with tag 9 from rank 0",
                            "9: send of 4 uint8 with tag 9 to rank 0 met recv of 3 uint8 with tag 9 from rank 0"}));
@@ -85,7 +85,7 @@ TEST_F(TaggedMessagesTest, ThisRankSendsToItself) {
 
 TEST_F(TaggedMessagesTest, AMessageOfAnotherCountIsNotAskedFor) {
   offers(2, 0, 7);
-  receive("a", kAny, 7, 5);
+  receive("a", kAnyRank, 7, 5);
   EXPECT_EQ(disagreed_, (Ends{"rank 2 sent 4 uint8 with tag 7 to rank 0, which called recv for 5 uint8"}));
   EXPECT_EQ(wanted(2), (Numbers{}));
   EXPECT_FALSE(queue_.idle()) << "the message ends with the communicator";
@@ -180,7 +180,7 @@ TEST_F(TaggedMessagesTest, SendsABoundedNumberThatNobodyReceivesAndThenSaysSo) {
 
 TEST_F(TaggedMessagesTest, AnEndNamesEachMessageThatWaits) {
   send("a", 1, 7);
-  receive("b", kAny, 8);
+  receive("b", kAnyRank, 8);
   queue_.fail_all({Errc::peer_gone, "rank 3 is gone"});
   EXPECT_EQ(ended(), (Ends{"a: send of 4 uint8 with tag 7 to rank 1: rank 3 is gone",
                            "b: recv of 4 uint8 with tag 8 from any rank: rank 3 is gone"}));

@@ -8,7 +8,7 @@
 namespace tributary::client {
 namespace {
 
-using State = TreeLife::State;
+using TreeState = TreeLife::State;
 
 class User final : public TreeUser {
  public:
@@ -77,18 +77,18 @@ class TreeLifeTest : public PartTest {
 };
 
 TEST_F(TreeLifeTest, TreesComeAreUsedAreLostAndAreRepaired) {
-  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_EQ(trees_.state(), TreeState::none);
   use(1);
-  EXPECT_EQ(trees_.state(), State::in_use);
+  EXPECT_EQ(trees_.state(), TreeState::in_use);
   EXPECT_FALSE(trees_.holding());
   freeze(1);
-  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(trees_.state(), TreeState::frozen);
   EXPECT_TRUE(trees_.holding());
   EXPECT_EQ(last_told(), "holdings");
   EXPECT_EQ(user_.reasons.back(), "an aggregator is gone");
   EXPECT_EQ(shared_.info.failovers, 1U);
   recover(1);
-  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_EQ(trees_.state(), TreeState::none);
   EXPECT_FALSE(trees_.holding());
   use(2);
   EXPECT_EQ(shared_.info.returns, 2U);
@@ -161,7 +161,7 @@ TEST_F(TreeLifeTest, NothingStartsBetweenProposeAndCommit) {
   EXPECT_EQ(last_told(), "next_operation");
   EXPECT_FALSE(commit(1, kNever)) << "the trees are given up";
   EXPECT_FALSE(trees_.holding());
-  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_EQ(trees_.state(), TreeState::none);
 }
 
 tuning::Amendment amendment_to(tuning::Path path) {
@@ -283,17 +283,17 @@ TEST_F(TreeLifeTest, AProposalWaitsForTheRepair) {
 TEST_F(TreeLifeTest, StaleMessagesChangeNothing) {
   use(2);
   freeze(1);
-  EXPECT_EQ(trees_.state(), State::in_use);
+  EXPECT_EQ(trees_.state(), TreeState::in_use);
   recover(2);
-  EXPECT_EQ(trees_.state(), State::in_use) << "nothing is frozen";
+  EXPECT_EQ(trees_.state(), TreeState::in_use) << "nothing is frozen";
   freeze(2);
   recover(1);
-  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(trees_.state(), TreeState::frozen);
   freeze(2);
   EXPECT_EQ(shared_.info.failovers, 1U) << "the trees were frozen once";
   trees_.on_propose({.type = FrameType::propose, .epoch = 9});
   EXPECT_FALSE(commit(9, 0));
-  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(trees_.state(), TreeState::frozen);
 }
 
 TEST_F(TreeLifeTest, ACommitThatMakesNoSenseEndsTheCommunicator) {
@@ -303,7 +303,7 @@ TEST_F(TreeLifeTest, ACommitThatMakesNoSenseEndsTheCommunicator) {
   EXPECT_FALSE(commit(2, 0));
   ASSERT_EQ(whole_.errors.size(), 1U);
   EXPECT_EQ(whole_.errors[0].code, Errc::corrupt);
-  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(trees_.state(), TreeState::frozen);
   recover(1);
   add_operation(queue_, now_);
   describe(3);
@@ -359,7 +359,7 @@ TEST_F(TreeLifeTest, LanesMayDifferInWindowAndWeight) {
 TEST_F(TreeLifeTest, AMoveToBetterTreesIsNoFailover) {
   use(1);
   trees_.on_freeze({.type = FrameType::freeze, .epoch = 1, .value = kMoves, .body = "better trees are there"});
-  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(trees_.state(), TreeState::frozen);
   EXPECT_EQ(shared_.info.failovers, 0U);
 }
 
@@ -367,7 +367,7 @@ TEST_F(TreeLifeTest, AFailureLeavesNoTrees) {
   use(1);
   describe(2);
   trees_.fail();
-  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_EQ(trees_.state(), TreeState::none);
   EXPECT_FALSE(commit(2, 0));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Sink final : public PacketSink {
+class KeepingSink final : public PacketSink {
  public:
   bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override {
     if (room == 0) return false;
@@ -29,7 +29,7 @@ class Sink final : public PacketSink {
   std::vector<std::byte> bytes;
 };
 
-class Reader final : public StreamReader {
+class TakingReader final : public StreamReader {
  public:
   std::size_t take(std::span<const std::byte> bytes) override { return bytes.size(); }
 };
@@ -46,8 +46,8 @@ struct Side {
   ChunkPool pool{1U << 20U};
   PacketStatistics statistics;
   Flow flow{settings, pool, statistics};
-  Sink sink;
-  Reader reader;
+  KeepingSink sink;
+  TakingReader reader;
 };
 
 /// Plays the other end of both flows: remembers the packets that it has seen, and acknowledges them.

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kNow = 1'700'000'000;
+constexpr std::int64_t kSeconds = 1'700'000'000;
 // Offsets in a token (docs/protocol.md).
 constexpr std::size_t kClaims = 256, kSalt = 16, kPlaceAt = kClaims + kSalt + kSignatureBytes, kLevelsAt = kPlaceAt + 1,
                       kWayAt = kPlaceAt + 8, kHash = 32;
@@ -32,7 +32,7 @@ std::vector<TokenClaims> claims_of(std::size_t tokens) {
     claims.rank = static_cast<std::uint32_t>(i);
     claims.ranks = 100;
     claims.root = true;
-    claims.expires_at = kNow + 60;
+    claims.expires_at = kSeconds + 60;
     all.push_back(claims);
   }
   return all;
@@ -56,7 +56,8 @@ TEST_F(TokenBatch, EachTokenOfEachSizeOfBatchSaysItsOwnClaims) {
     const auto claims = claims_of(count);
     const auto tokens = key_.sign(claims).value();
     ASSERT_EQ(tokens.size(), count);
-    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(verifier_.verify(tokens[i], kNow).value(), claims[i]) << count;
+    for (std::size_t i = 0; i < count; ++i)
+      EXPECT_EQ(verifier_.verify(tokens[i], kSeconds).value(), claims[i]) << count;
     EXPECT_EQ(signatures(tokens).size(), (count + kTokensPerSignature - 1) / kTokensPerSignature);
   }
 }
@@ -67,14 +68,14 @@ TEST_F(TokenBatch, ATokenWithAnyOtherByteIsRefused) {
     for (std::size_t at = 0; at < kTokenBytes; ++at) {
       Token wrong = right;
       wrong[at] ^= std::byte{1};
-      EXPECT_FALSE(verifier_.verify(wrong, kNow)) << "byte " << at << " of a token of a batch of " << batch;
+      EXPECT_FALSE(verifier_.verify(wrong, kSeconds)) << "byte " << at << " of a token of a batch of " << batch;
     }
   }
 }
 
 TEST_F(TokenBatch, AnotherKeysTokenIsRefused) {
   const auto other = SigningKey::from_seed(std::array<std::byte, kPrivateKeyBytes>{std::byte{2}}).value();
-  const auto read = verifier_.verify(other.sign(claims_of(1)[0]).value(), kNow);
+  const auto read = verifier_.verify(other.sign(claims_of(1)[0]).value(), kSeconds);
   EXPECT_EQ(read.error().code, Errc::denied);
   EXPECT_THAT(read.error().message, HasSubstr("not signed by this cluster's manager"));
 }
@@ -85,7 +86,7 @@ TEST_F(TokenBatch, APlaceOutsideOfTheTreeIsRefused) {
     Token wrong = token;
     wrong[kPlaceAt] = static_cast<std::byte>(place);
     wrong[kLevelsAt] = static_cast<std::byte>(levels);
-    EXPECT_EQ(verifier_.verify(wrong, kNow).error().code, Errc::corrupt) << place << " of " << levels;
+    EXPECT_EQ(verifier_.verify(wrong, kSeconds).error().code, Errc::corrupt) << place << " of " << levels;
   }
 }
 
@@ -100,9 +101,9 @@ TEST_F(TokenBatch, AHolderCannotMakeTheTokenBesideItsOwn) {
   std::copy_n(tokens[1].begin(), kClaims, made.begin());
   made[kPlaceAt] = std::byte{1};
   std::copy_n(tokens[1].begin() + kWayAt, kHash, made.begin() + kWayAt);
-  EXPECT_EQ(verifier_.verify(made, kNow).error().code, Errc::denied);
+  EXPECT_EQ(verifier_.verify(made, kSeconds).error().code, Errc::denied);
   std::copy_n(tokens[1].begin() + kClaims, kSalt, made.begin() + kClaims);  // the only secret
-  EXPECT_TRUE(verifier_.verify(made, kNow));
+  EXPECT_TRUE(verifier_.verify(made, kSeconds));
 }
 
 TEST_F(TokenBatch, AWrongClaimIsNamedAndNothingIsSigned) {

@@ -1,4 +1,4 @@
-#include "client/cli/verify/float_bits.h"
+#include "client/cli/oracle/float_bits.h"
 
 #include <algorithm>
 #include <bit>

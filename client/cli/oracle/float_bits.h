@@ -1,5 +1,5 @@
 #pragma once
-// The formats of floats as bits, and exact sums of them. `tributary verify-bits` compares the library's sums with these,
+// The formats of floats as bits, random bits for them, and exact sums of them. `tributary verify-bits` compares the library's sums with these,
 // so nothing here is shared with the library.
 #include <array>
 #include <cstddef>
@@ -36,6 +36,12 @@ struct FloatBits {
   [[nodiscard]] constexpr std::uint64_t limit() const noexcept { return has_infinity ? infinity() : largest(); }
 };
 [[nodiscard]] FloatBits float_bits_of(DType dtype) noexcept;
+/// Returns random bits that depend on all bits of `x` (splitmix64's finalizer).
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31U);
+}
 
 /// The exact sum of values of one format: one long number of which each bit has its place.
 class BitSum {
