@@ -28,6 +28,11 @@ constexpr double kObvious = 0.8;
 /// the links' rates, it rarely expects more time than the path really takes.
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
+/// If the choice in use takes as long as the model expects from the links' rates, up to the first factor, the model knows
+/// these links: then the first round has no trial of the ranks alone if they should take the second factor of this time.
+/// An operation of a second would lose seconds by it. Later rounds have the trial all the same.
+constexpr double kAsExpected = 1.1;
+constexpr double kRuledOutAsExpected = 1.05;
 constexpr double kWorse = Alarm::kWorse;
 /// The part of the time that trials of a path may cost.
 constexpr double kCostOfTrials = 0.01;
@@ -346,12 +351,11 @@ Decision Adaptation::SizeClass::balance(const Figures& figures, TimePoint now) {
 Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   tried_[static_cast<std::size_t>(best_.path)] = true;
   know(best_, best_us_);
-  const double ruled_out = figures.trees_gbits > 0 ? kRuledOutByRates : kRuledOut;
   for (const Path path : {Path::ranks, Path::tree, Path::split}) {
     if (std::exchange(tried_[static_cast<std::size_t>(path)], true)) continue;
     if (now < not_before_[static_cast<std::size_t>(path)]) continue;
     const auto it = prospect(path, figures, ranks);
-    if (it && it->time_us < (path == Path::split ? 1 - kGain : ruled_out) * best_us_) return try_out(it->choice);
+    if (it && it->time_us < ruled_out(path, figures, ranks) * best_us_) return try_out(it->choice);
   }
   if (const auto it = prospect_of_less(figures, ranks); it && it->time_us < (1 - kGain) * best_us_) {
     least_tried_ = it->choice.tree_share;
@@ -363,6 +367,15 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
   known_us_ = {};
   rest_until_ = now + std::exchange(rest_, std::min<Duration>(2 * rest_, kRestLast));
   return rest();
+}
+
+/// Returns the factor of the present choice's time from which on a path has no trial.
+double Adaptation::SizeClass::ruled_out(Path path, const Figures& figures, std::uint32_t ranks) const {
+  if (path == Path::split) return 1 - kGain;
+  if (figures.trees_gbits <= 0) return kRuledOut;
+  const double expected = modelled_us(best_.path, figures, ranks);
+  const bool as_expected = best_us_ < kAsExpected * expected && expected < kAsExpected * best_us_;
+  return path == Path::ranks && as_expected && rest_ == kRestFirst ? kRuledOutAsExpected : kRuledOutByRates;
 }
 
 Decision Adaptation::SizeClass::rest() {
@@ -389,19 +402,20 @@ std::optional<Adaptation::SizeClass::Prospect> Adaptation::SizeClass::prospect(P
 /// the model's time corrected by the model's error for the choice in use.
 double Adaptation::SizeClass::expected_us(Path path, const Figures& figures, std::uint32_t ranks) const {
   if (const double known = known_us_[static_cast<std::size_t>(path)]; known > 0) return known;
+  const double of_best = modelled_us(best_.path, figures, ranks);
+  const double asked = modelled_us(path, figures, ranks);
+  return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
+}
+
+double Adaptation::SizeClass::modelled_us(Path path, const Figures& figures, std::uint32_t ranks) const {
   const Call call{.collective = collective_, .ranks = ranks, .bytes = upto_};
   const std::size_t abreast = overlapping_.abreast();
   const Call stream{.collective = collective_, .ranks = ranks, .bytes = abreast * upto_};
-  const auto model = [&](Path of) {
-    if (of == Path::tree) return estimate_tree(figures, stream).time_us() / static_cast<double>(abreast);
-    const double alone = estimate_ranks(figures, call, algorithm_).time_us();
-    if (of == Path::ranks) return alone;
-    const auto split = estimate_split(figures, call, algorithm_);
-    return split ? split->time_us() : alone;
-  };
-  const double of_best = model(best_.path);
-  const double asked = model(path);
-  return of_best > 0 ? std::min(asked, asked * best_us_ / of_best) : asked;
+  if (path == Path::tree) return estimate_tree(figures, stream).time_us() / static_cast<double>(abreast);
+  const double alone = estimate_ranks(figures, call, algorithm_).time_us();
+  if (path == Path::ranks) return alone;
+  const auto split = estimate_split(figures, call, algorithm_);
+  return split ? split->time_us() : alone;
 }
 
 /// Returns half of the share that was measured in this round, if the split took longer than the links need. Trees give

@@ -82,6 +82,8 @@ class Adaptation::SizeClass {
   [[nodiscard]] std::optional<Prospect> prospect_of_less(const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double time_of_trees_part(double part, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] double modelled_us(Path path, const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] double ruled_out(Path path, const Figures& figures, std::uint32_t ranks) const;
 
   const Collective collective_;
   const std::uint64_t size_, above_, upto_;

@@ -132,6 +132,26 @@ TEST(Adaptation, FindsThatTheRanksAloneAreQuicker) {
 
 constexpr PathRates kQuarter{.links = 1'000'000'000, .trees = 250'000'000, .ranks = 1'000'000'000};
 
+// The first operations are long, and few: a trial of the ranks would take as much of them as it could ever save.
+TEST(Adaptation, AtFirstASplitThatTakesWhatTheModelExpectsHasNoTrialOfTheRanks) {
+  Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kQuarter);
+  ASSERT_EQ(job.path(), Path::split);
+  for (int i = 0; i < 20; ++i) {
+    job.one();
+    EXPECT_EQ(job.path(), Path::split) << i;
+  }
+  job.run(20 * 60 * 5);  // 20 minutes: later rounds look whether it is still so
+  EXPECT_GT(job.amendments, 1);
+  EXPECT_EQ(job.path(), Path::split);
+}
+
+TEST(Adaptation, AtFirstASplitThatTakesLongerThanTheModelExpectsHasATrialOfTheRanks) {
+  Job job({.trees_us = 540'000, .ranks_us = 205'000, .link_us = 117'000, .cores_us = 223'000}, kQuarter);
+  ASSERT_EQ(job.path(), Path::split);
+  job.run(20);
+  EXPECT_EQ(job.path(), Path::ranks);
+}
+
 TEST(Adaptation, BeginsAgainWithTheChoiceForOtherRates) {
   Job job({.trees_us = 136'000, .ranks_us = 237'000, .link_us = 134'000}, kWide);
   job.run(50);
