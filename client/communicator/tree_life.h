@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "client/collectives/in_network/lane_link.h"
-#include "client/communicator/link_secrets.h"
+#include "client/control/link_secrets.h"
 #include "client/communicator/operation_queue.h"
 #include "client/communicator/second_way_use.h"
 #include "client/communicator/whole.h"

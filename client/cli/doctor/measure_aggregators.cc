@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 
+#include "client/cli/doctor/lane_road.h"
 #include "client/cli/doctor/measurement.h"
 #include "client/cli/meter/lane_meter.h"
 #include "client/cli/meter/own_host.h"
@@ -14,6 +14,7 @@
 #include "tributary/transport/link_rate.h"
 #include "tributary/transport/tcp.h"
 #include "tributary/transport/udp.h"
+#include "tributary/transport/verbs.h"
 
 namespace tributary::cli::doctor {
 namespace {
@@ -24,11 +25,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFlushLimit{1000};
 // Lengths of frames, in bytes, to try on a way where longer frames do not pass.
 constexpr std::array<std::uint32_t, 2> kSmallFrames{1500, 1280};
-
-bool is_over_udp() {
-  const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
-  return wanted != nullptr && std::string_view(wanted).starts_with("udp");
-}
 
 meter::LaneShape shape_of(const GroupDescriptor& group, std::size_t lane) {
   return {.group = group.group,
@@ -78,26 +74,60 @@ Status over_tcp(const LaneEntry& entry, const meter::LaneShape& shape, std::uint
   return measured;
 }
 
-Status over_udp(const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into) {
-  transport::UdpTransport transport(transport::UdpSettings{.spin_max = {}});
+/// Measures over any transport. `at_quiet` runs between the messages and the streams.
+template <class AtQuiet>
+Status over(transport::Transport& transport, const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into,
+            AtQuiet at_quiet) {
   meter::LaneMeter meter(transport, shape);
   meter.attach(transport.connect(entry.aggregator, meter, meter::kConnectLimit));
   Status measured = meter.join(encode_join(entry.tokens, {}), meter::kConnectLimit);
   if (measured) measured = meter::measure_messages(meter, into.way);
-  const transport::UdpStatistics quiet = transport.statistics();
+  at_quiet();
   if (measured) measured = run_streams(meter, into.way);
-  const transport::UdpStatistics full = transport.statistics();
   leave(transport, meter);
+  return measured;
+}
+
+Status over_udp(const LaneRoad& road, const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into) {
+  transport::UdpTransport transport(transport::UdpSettings{.spin_max = {}, .keys = road.keys()});
+  transport::UdpStatistics quiet;
+  const Status measured = over(transport, entry, shape, into, [&] { quiet = transport.statistics(); });
+  const transport::UdpStatistics full = transport.statistics();
   into.way.lost_to = meter::part_of(quiet.packets_sent_again, quiet.packets_sent);
   into.way.lost_full =
       meter::part_of(full.packets_sent_again - quiet.packets_sent_again, full.packets_sent - quiet.packets_sent);
   return measured;
 }
 
+/// The device sends lost packets again by itself, and its counts are those of the whole port: so there is no loss here.
+Status over_verbs(const LaneRoad& road, const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into) {
+  const auto transport =
+      transport::VerbsTransport::create({.keys = road.keys(), .spin_max = {}, .rails = road.rails()});
+  if (!transport) return std::unexpected(transport.error());
+  return over(**transport, entry, shape, into, [] {});
+}
+
+/// The kernel's facts belong to a socket, which a sealed connection does not show.
+Status over_sealed_tcp(const LaneRoad& road, const LaneEntry& entry, const meter::LaneShape& shape, MeasuredWay& into) {
+  transport::TcpTransport transport({.spin_max = {}, .keys = road.keys()});
+  return over(transport, entry, shape, into, [] {});
+}
+
+Status measure(const LaneRoad& road, const LaneEntry& entry, const meter::LaneShape& shape, std::uint32_t frame_max,
+               MeasuredWay& into) {
+  switch (road.kind()) {
+    case LaneRoad::Kind::udp:
+      return over_udp(road, entry, shape, into);
+    case LaneRoad::Kind::verbs:
+      return over_verbs(road, entry, shape, into);
+    default:
+      return road.keys() ? over_sealed_tcp(road, entry, shape, into) : over_tcp(entry, shape, frame_max, into);
+  }
+}
+
 /// Returns the rate of the slower of this host's link and the aggregator's link. If only one rate is known, returns it.
-double line_rate_of(const std::string& interface, const ServiceReport::Aggregator& a) {
-  const auto address = transport::address_of_interface(interface);
-  const auto own = address ? transport::link_rate_of(*address) : 0;
+double line_rate_of(const std::string& own_address, const ServiceReport::Aggregator& a) {
+  const auto own = own_address.empty() ? 0 : transport::link_rate_of(own_address);
   if (own == 0 || a.line_rate == 0) return static_cast<double>(std::max(own, a.line_rate));
   return static_cast<double>(std::min(own, a.line_rate));
 }
@@ -113,6 +143,7 @@ MeasuredWay way_to(const std::string& name, const Endpoint& at, const std::strin
 std::string mend_of(Errc code, const std::string& name) {
   if (code == Errc::denied)
     return "tributary doctor --measure --token-file FILE, with the job token or a tenant's token";
+  if (code == Errc::unsupported) return "tributary doctor says under rdma what is missing; or set TRIBUTARY_TRANSPORT=tcp";
   if (code == Errc::bad_argument) return "install the manager in the version of this program";
   return "tributary aggregators " + name + "; journalctl -u tributary-aggregator, on its host";
 }
@@ -124,35 +155,48 @@ std::vector<MeasuredWay> failed(const ServiceReport::Aggregator& a, const Error&
   return ways;
 }
 
+/// Returns this host's address on a measured way; empty: not known.
+std::string own_address(const LaneRoad& road, std::size_t lane, const MeasuredWay& way) {
+  if (!road.rails().empty()) return road.rails()[lane % road.rails().size()];
+  return transport::address_of_interface(way.interface).value_or("");
+}
+
 /// Measures each lane of one group. No frame is longer than `frame_max`; 0: only the path's MTU limits frames.
-std::vector<MeasuredWay> measure_group(const GroupDescriptor& group, const ServiceReport::Aggregator& a,
-                                       std::uint32_t frame_max) {
+std::vector<MeasuredWay> measure_group(const LaneRoad& road, const GroupDescriptor& group,
+                                       const ServiceReport::Aggregator& a, std::uint32_t frame_max) {
   std::vector<MeasuredWay> ways;
   for (std::size_t lane = 0; lane < group.lanes.size(); ++lane) {
     const LaneEntry& entry = group.lanes[lane].entries.front();
     MeasuredWay& way = ways.emplace_back(way_to(a.name, entry.aggregator, ""));
     const meter::LaneShape shape = shape_of(group, lane);
-    const Status ok = is_over_udp() ? over_udp(entry, shape, way) : over_tcp(entry, shape, frame_max, way);
-    if (!ok) {
+    if (const Status ok = measure(road, entry, shape, frame_max, way); !ok) {
       way.trouble = ok.error().message;
       way.mend = mend_of(Errc::unreachable, a.name);
     }
-    way.line_rate = line_rate_of(way.interface, a);
+    way.line_rate = line_rate_of(own_address(road, lane, way), a);
   }
   return ways;
 }
 
-std::vector<MeasuredWay> measure_once(ManagerClient& client, const ServiceReport::Aggregator& a,
+std::vector<MeasuredWay> measure_once(LaneRoad& road, ManagerClient& client, const ServiceReport::Aggregator& a,
                                       std::uint32_t frame_max) {
   const auto group = client.request_group({.job = "tributary-doctor",
                                            .hosts = {meter::own_host()},
                                            .lanes = 0,
                                            .window = meter::kWindow,
                                            .segment_bytes = meter::kSegmentBytes,
+                                           .packet_security = road.security(),
+                                           .exchange_key = road.exchange_key(),
                                            .aggregator = a.name});
   if (!group) return failed(a, group.error());
-  const auto ways = group->descriptor.empty() ? failed(a, {Errc::exhausted, group->descriptor.reason})
-                                              : measure_group(group->descriptor, a, frame_max);
+  std::vector<MeasuredWay> ways;
+  if (group->descriptor.empty()) {
+    ways = failed(a, {Errc::exhausted, group->descriptor.reason});
+  } else if (const Status taken = road.take(group->descriptor); !taken) {
+    ways = failed(a, taken.error());
+  } else {
+    ways = measure_group(road, group->descriptor, a, frame_max);
+  }
   (void)client.delete_group(group->descriptor.group);  // if this fails, the group's lease ends
   return ways;
 }
@@ -162,11 +206,11 @@ bool stalls(const std::vector<MeasuredWay>& ways) {
 }
 
 /// Measures one aggregator. If long frames get lost on the way, finds a shorter length that passes.
-std::vector<MeasuredWay> measure_one(ManagerClient& client, const ServiceReport::Aggregator& a) {
-  std::vector<MeasuredWay> ways = measure_once(client, a, 0);
+std::vector<MeasuredWay> measure_one(LaneRoad& road, ManagerClient& client, const ServiceReport::Aggregator& a) {
+  std::vector<MeasuredWay> ways = measure_once(road, client, a, 0);
   for (const std::uint32_t frame : kSmallFrames) {
-    if (!stalls(ways) || is_over_udp()) return ways;
-    const auto small = measure_once(client, a, frame);
+    if (!stalls(ways) || road.kind() != LaneRoad::Kind::tcp || road.keys()) return ways;
+    const auto small = measure_once(road, client, a, frame);
     if (stalls(small) || small.size() != ways.size()) continue;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (!ways[i].way.stalled) continue;
@@ -208,8 +252,10 @@ std::vector<MeasuredWay> measure_aggregators(const ManagerOptions& options, cons
   if (service.url.empty() || !service.trouble.empty()) return {};
   auto client = connect(options);
   if (!client) return {};
+  auto road = LaneRoad::of_environment();
   for (const auto& a : chosen(service, names, left_out)) {
-    for (MeasuredWay& way : measure_one(*client, a)) ways.push_back(std::move(way));
+    for (MeasuredWay& way : road ? measure_one(*road, *client, a) : failed(a, road.error()))
+      ways.push_back(std::move(way));
   }
   std::ranges::move(left_out, std::back_inserter(ways));
   return ways;

@@ -208,6 +208,26 @@ class Measure(unittest.TestCase):
         self.assertEqual([what.split(" to ")[0] for what in found], ["rate", "round trip", "loss"], found)
         self.assertRegex(found["rate to fine"]["found"], r"[0-9.]+ Mbit/s there, [0-9.]+ Mbit/s both ways at once, of 200.0 Mbit/s")
 
+    def measure_sealed(self, transport: str) -> None:
+        self.cluster({"sealed": self.network.host(2)}, f"transport: {transport}\nsecurity: encrypt\n")
+        found = self.measure(TRIBUTARY_TRANSPORT=transport, TRIBUTARY_SECURITY="encrypt")
+        self.assertIn("rate to sealed", found)
+        self.assertIn("round trip to sealed", found)
+        refused = self.measure(TRIBUTARY_TRANSPORT=transport)
+        self.assertEqual([finding["level"] for finding in refused.values()], ["unknown"], refused)
+
+    def test_sealed_streams_are_measured_sealed(self) -> None:
+        self.measure_sealed("tcp")
+
+    def test_sealed_packets_are_measured_sealed(self) -> None:
+        self.measure_sealed("udp")
+
+    def test_a_transport_that_is_not_here_is_the_reason(self) -> None:
+        self.cluster({"fine": self.network.host(2)})
+        found = self.measure(TRIBUTARY_TRANSPORT="dpdk")
+        self.assertIn("the doctor has no device of DPDK", found["way to fine"]["found"])
+        self.assertIn("rate to fine", self.measure(TRIBUTARY_TRANSPORT="dpdk,tcp"))
+
     def test_long_frames_that_vanish_are_found(self) -> None:
         host = self.network.host(2, out="", into="")
         self.cluster({"narrow": host})

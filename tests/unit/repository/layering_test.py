@@ -55,8 +55,8 @@ LAYERS: dict[str, set[str]] = {
     # service-kit: the lines of its log begin like the daemons' lines
     "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
     # topology: ranges of host names have one form on the command line and in the topology file; identity: the manager's
-    # own keys make tokens
-    "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
+    # own keys make tokens; control: the doctor proves a rank's connections
+    "client/cli": {"client/control", "protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
     # the tables that NCCL calls: it loads the plugin as NCCL does; service-kit: the options of all programs look alike
     "client/cli/nccl_check": {"client/plugins/nccl/abi", "service-kit"},
     "client/plugins": {"client/include"},

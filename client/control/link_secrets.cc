@@ -1,4 +1,4 @@
-#include "client/communicator/link_secrets.h"
+#include "client/control/link_secrets.h"
 
 #include <utility>
 
