@@ -52,6 +52,7 @@ class Prometheus(Daemons):
 
     def test_rules_are_well_formed_and_fire_as_their_test_says(self) -> None:
         self.assertEqual(self.promtool("check", "rules", *RULES), "")
+        self.assertEqual(self.promtool("check", "config", "prometheus.yml"), "")
         self.assertEqual(self.promtool("test", "rules", "rules-test.yml"), "")
 
     def test_rules_name_metrics_that_the_daemons_have(self) -> None:
