@@ -168,7 +168,8 @@ std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint
 }
 
 bool Lane::is_form(std::uint32_t child, const FrameHeader& header) const noexcept {
-  return is_exact(header.op) && reduces(header.collective) && ((aggregators_ >> child) & 1U) != 0;
+  return is_exact(header.op) && reduces(header.collective) &&
+         (is_exact_of_hosts(header.op) || ((aggregators_ >> child) & 1U) != 0);
 }
 
 std::uint32_t& Lane::form_bytes(const Slot& slot, std::uint32_t child) noexcept {
@@ -311,19 +312,23 @@ void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   slot.reduced = prefix;
 }
 
-/// Sums the values of ranks and the forms of aggregators. The root rounds; the other aggregators make a form.
+/// Sums the values of ranks and the forms of aggregators and hosts. The root rounds; the other aggregators make a form.
 void Lane::reduce_exact(Slot& slot) noexcept {
   std::array<kernels::PartialInput, kChildrenMax> inputs;
+  std::uint32_t ranks = 0;
   for (std::uint32_t child = 0; child < shape_.children; ++child) {
     const bool form = is_form(child, slot.first);
     inputs[child] = {.bytes = {input(slot, child), form ? form_bytes(slot, child) : slot.payload_bytes},
                      .is_form = form};
+    ranks += kernels::ranks_of(slot.first.dtype, inputs[child]);
   }
   const std::span<const kernels::PartialInput> all(inputs.data(), shape_.children);
   const DType dtype = slot.first.dtype;
   const std::size_t count = elements(slot.payload_bytes, dtype);
   if (shape_.root) {
-    kernels::round_partial_sums(dtype, all, out_buffer(slot), count, slot.first.op == kExactAverage ? shape_.ranks : 1);
+    const ReduceOp op = slot.first.op;
+    const std::uint32_t divisor = op == kExactAverage ? shape_.ranks : op == kExactAverageOfHosts ? ranks : 1;
+    kernels::round_partial_sums(dtype, all, out_buffer(slot), count, std::min(divisor, kRanksMax));
   } else {
     slot.up_bytes = static_cast<std::uint32_t>(
         kernels::add_partial_sums(dtype, all, count, {out_buffer(slot), shape_.segment_bytes}));
@@ -331,7 +336,7 @@ void Lane::reduce_exact(Slot& slot) noexcept {
 }
 
 void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
-  if (is_exact(slot.first.op) && !has_all_ranks()) {
+  if (is_exact(slot.first.op) && (is_exact_of_hosts(slot.first.op) || !has_all_ranks())) {
     reduce_exact(slot);
     give_back(slot, 0, shape_.children, output);
     return release(slot, 0, shape_.children);

@@ -14,7 +14,8 @@
 // data goes to the children that asked for it (kWantsResult); the other children get a bare result.
 //
 // An exact sum (numerics.h) is rounded only at the root. A rank sends its values, and every aggregator below the root
-// sends the form of its sum (partial_sum.h), whose length depends on the values. A result has the type of the ranks.
+// sends the form of its sum (partial_sum.h), whose length depends on the values. So does a rank that acts for a host of
+// several ranks. A result has the type of the ranks.
 //
 // A slot takes a buffer for each contribution, and one, `out`, for the sum. The buffer of a contribution is free when the
 // lane has reduced the contribution. `out` is free when the caller has called sent() for each frame that it sent from
@@ -73,7 +74,7 @@ enum class Refusal : std::uint8_t {
   no_such_segment,  // a result for which no slot waits
   over,             // drop: a fault has ended the lane while the frame was under way
   partial_exact,    // an exact sum, but the children do not stand for all ranks
-  malformed_form,   // an exact sum of an aggregator, but it is no form
+  malformed_form,   // an exact sum of an aggregator or a host, but it is no form
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {

@@ -6,7 +6,6 @@
 #include "client/communicator/communicator.h"
 #include "client/communicator/local_path.h"
 #include "client/communicator/path_report.h"
-#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -127,8 +126,7 @@ void HostPath::excuse(transport::Duration absence) noexcept {
 }
 
 bool HostPath::takes(const Operation& o) const noexcept {
-  // The hosts' leaders would exchange rounded sums.
-  return level_ != nullptr && hosts::Cut::can(o.signature.collective) && !is_exact(o.signature.op);
+  return level_ != nullptr && hosts::Cut::can(o.signature.collective);
 }
 
 void HostPath::report(const std::string& body) {

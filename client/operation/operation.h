@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/operation/direct_memory.h"
 #include "client/operation/segmentation.h"
@@ -31,6 +32,9 @@ struct Operation {
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
+  // An exact sum between hosts (is_exact_of_hosts): the inputs of the ranks for which this rank acts; the first is
+  // `send`. They stay unchanged until the end.
+  std::vector<const std::byte*> rank_inputs{};
   bool in_place = false;
   bool memory_kept = false;         // this is a piece of an operation that keeps the memory registered
   std::uint64_t part_of_bytes = 0;  // if this is a piece: bytes of the whole vector, which decide the path; else 0

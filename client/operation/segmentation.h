@@ -19,11 +19,13 @@ struct Segment {
   std::uint32_t owner = 0;
 };
 
-/// Returns the bytes of a full segment of this call. In trees of several levels a segment of an exact sum is shorter:
-/// its partial sums must fit in the aggregators' buffers, whatever the values are. 0: not even one element fits.
+/// Returns the bytes of a full segment of this call. In trees of several levels, and between hosts, a segment of an exact
+/// sum is shorter: its partial sums must fit in the aggregators' buffers, whatever the values are. 0: not even one
+/// element fits.
 [[nodiscard]] inline std::uint32_t segment_bytes_of(const Signature& signature, std::uint32_t segment_bytes,
                                                     bool one_level) noexcept {
-  if (one_level || !is_exact(signature.op) || !row_of(signature.collective).reduces) return segment_bytes;
+  const bool has_forms = is_exact_of_hosts(signature.op) || (is_exact(signature.op) && !one_level);
+  if (!has_forms || !row_of(signature.collective).reduces) return segment_bytes;
   constexpr std::size_t kRound = 64;  // keeps segments at whole cache lines
   const std::size_t elements = form_elements_max(signature.dtype, segment_bytes);
   return static_cast<std::uint32_t>((elements < kRound ? elements : elements - elements % kRound) *

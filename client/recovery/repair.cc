@@ -4,8 +4,10 @@
 #include <array>
 
 #include "client/recovery/repair_plan.h"
+#include "tributary/kernels/partial_sum.h"
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -16,6 +18,11 @@ constexpr std::uint32_t kFanIn = kernels::kReduceInputsMax - 1;
 
 std::size_t bytes_of(const SequenceEntry& e) {
   return e.segment.count * size_of(e.signature.dtype);
+}
+
+/// Returns whether the input of so many ranks travels as a form: of an exact sum, a rank sends its own values.
+bool is_form(const SequenceEntry& e, std::uint32_t ranks) {
+  return is_exact_of_hosts(e.signature.op) || (is_exact(e.signature.op) && ranks > 1);
 }
 
 bool is_for_one(const SequenceEntry& e) {
@@ -116,9 +123,9 @@ void Repair::pass_result(std::uint32_t lane, const SequenceEntry& entry) {
   if (entry.sequence >= m.own && !has_its_own(rank_)) {
     TRIBUTARY_ASSERT(m.from.has_value(), "sequence {} of lane {} comes from no rank", entry.sequence, lane);
     ++item.missing;
-    receive(*m.from, number, entry.operation->result_of(entry.segment));
+    receive(*m.from, number, {entry.operation->result_of(entry.segment), bytes_of(entry)});
   } else {
-    item.bytes = lanes_[lane]->result_bytes(entry);
+    item.bytes = {lanes_[lane]->result_bytes(entry), bytes_of(entry)};
   }
   for (const LaneMoves::To& to : m.to) {
     if (entry.sequence >= to.prefix && !has_its_own(to.rank)) send(to.rank, number);
@@ -134,14 +141,15 @@ void Repair::make_again(std::uint32_t lane, const SequenceEntry& entry) {
   item.inputs.resize(item.from.size());
   for (const std::uint32_t child : item.from) item.ranks.push_back(tree.subtree(child));
   for (std::size_t i = 0; i < item.from.size(); ++i) {
-    item.inputs[i].resize(bytes_of(entry));
-    receive(item.from[i], number, item.inputs[i].data());
+    const bool form = is_form(entry, item.ranks[i]);
+    item.inputs[i].resize(form ? form_bytes_max(entry.signature.dtype, entry.segment.count) : bytes_of(entry));
+    receive(item.from[i], number, item.inputs[i], form);
   }
   if (const auto parent = tree.parent(rank_)) send(*parent, number);
   if (item.missing == 0) reduce(item);
 }
 
-void Repair::receive(std::uint32_t peer, std::uint64_t item, std::byte* into) {
+void Repair::receive(std::uint32_t peer, std::uint64_t item, std::span<std::byte> into, bool form) {
   TRIBUTARY_ASSERT(peer != rank_ && peer < nranks_ && item < items_.size(),
                    "rank {} of {} gets item {} of {} from rank {}", rank_, nranks_, item, items_.size(), peer);
   const SequenceEntry& entry = *items_[item].entry;
@@ -151,8 +159,9 @@ void Repair::receive(std::uint32_t peer, std::uint64_t item, std::byte* into) {
              .operation = entry.number,
              .tag = entry.sequence,
              .signature = entry.signature,
-             .bytes = static_cast<std::uint32_t>(bytes_of(entry)),
-             .into = into,
+             .bytes = static_cast<std::uint32_t>(into.size()),
+             .form_elements = form ? entry.segment.count : 0,
+             .into = into.data(),
              .cookie = item});
 }
 
@@ -168,7 +177,7 @@ void Repair::send(std::uint32_t peer, std::uint64_t item) {
 /// Sends the bytes that are ready. Each peer gets them in the order of the items.
 void Repair::flush() {
   for (auto& [peer, line] : out_) {
-    while (!line.empty() && items_[line.front()].bytes != nullptr) {
+    while (!line.empty() && !items_[line.front()].bytes.empty()) {
       const Item& item = items_[line.front()];
       const SequenceEntry& entry = *item.entry;
       line.pop_front();
@@ -180,20 +189,26 @@ void Repair::flush() {
       header.sequence = entry.sequence;
       header.set_signature(entry.signature);
       ++moved_;
-      mesh_.link(PeerClass::repair, peer).send(header, {item.bytes, bytes_of(entry)}, 0);
+      mesh_.link(PeerClass::repair, peer).send(header, item.bytes, 0);
     }
   }
 }
 
-void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std::byte>) {
+void Repair::received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) {
   TRIBUTARY_ASSERT(receive.cookie < items_.size(), "item {} of {} has arrived", receive.cookie, items_.size());
   Item& item = items_[receive.cookie];
-  TRIBUTARY_ASSERT(item.missing > 0 && item.bytes == nullptr, "item {} is complete and gets more", receive.cookie);
+  TRIBUTARY_ASSERT(item.missing > 0 && item.bytes.empty(), "item {} is complete and gets more", receive.cookie);
+  if (item.again) {
+    const auto from = static_cast<std::size_t>(std::ranges::lower_bound(item.from, peer) - item.from.begin());
+    TRIBUTARY_ASSERT(from < item.from.size() && item.from[from] == peer, "rank {} sends an input that nobody asked for",
+                     peer);
+    item.inputs[from].resize(payload.size());  // a form may be shorter
+  }
   if (--item.missing == 0) {
     if (item.again) {
       reduce(item);
     } else {
-      item.bytes = item.entry->operation->result_of(item.entry->segment);
+      item.bytes = {item.entry->operation->result_of(item.entry->segment), bytes_of(*item.entry)};
     }
     flush();
   }
@@ -208,11 +223,12 @@ void Repair::reduce(Item& item) {
                    "a result of {} children is reduced, {} are missing", item.from.size(), item.missing);
   const SequenceEntry& e = *item.entry;
   const bool last = e.segment.owner == rank_;
-  const std::byte* const own = lanes_[item.lane]->input_bytes(e);
+  const std::span<const std::byte> own = lanes_[item.lane]->input_bytes(e);
   if (!last && item.from.empty()) {
     item.bytes = own;
     return;
   }
+  if (is_exact(e.signature.op)) return reduce_exact(item);
   std::array<const void*, kernels::kReduceInputsMax> inputs;
   std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
   std::size_t count = 0;
@@ -220,7 +236,7 @@ void Repair::reduce(Item& item) {
   for (std::size_t i = 0; i <= item.from.size(); ++i) {
     if (i == before) {
       ranks[count] = 1;
-      inputs[count++] = own;
+      inputs[count++] = own.data();
     }
     if (i < item.from.size()) {
       ranks[count] = item.ranks[i];
@@ -233,7 +249,32 @@ void Repair::reduce(Item& item) {
   kernels::reduce_step(e.signature.dtype, e.signature.op, {inputs.data(), count}, out, e.segment.count,
                        {.divisor = last ? nranks_ : 1, .ranks = {ranks.data(), count}});
   item.inputs.clear();
-  item.bytes = out;
+  item.bytes = {out, bytes_of(e)};
+}
+
+// Adds this rank's input and those of its children without rounding. The last pass, at the rank that wants the result,
+// rounds.
+void Repair::reduce_exact(Item& item) {
+  const SequenceEntry& e = *item.entry;
+  const DType dtype = e.signature.dtype;
+  std::vector<kernels::PartialInput> inputs{{.bytes = lanes_[item.lane]->input_bytes(e), .is_form = is_form(e, 1)}};
+  for (std::size_t i = 0; i < item.from.size(); ++i)
+    inputs.push_back({.bytes = item.inputs[i], .is_form = is_form(e, item.ranks[i])});
+  if (e.segment.owner != rank_) {
+    item.sum.resize(form_bytes_max(dtype, e.segment.count));
+    item.sum.resize(kernels::add_partial_sums(dtype, inputs, e.segment.count, item.sum));
+    item.inputs.clear();
+    item.bytes = item.sum;
+    return;
+  }
+  std::uint64_t ranks = 0;
+  for (const kernels::PartialInput& input : inputs) ranks += kernels::ranks_of(dtype, input);
+  const bool average = e.signature.op == kExactAverage || e.signature.op == kExactAverageOfHosts;
+  std::byte* const out = e.operation->result_of(e.segment);
+  kernels::round_partial_sums(dtype, inputs, out, e.segment.count,
+                              average ? static_cast<std::uint32_t>(std::min<std::uint64_t>(ranks, kRanksMax)) : 1);
+  item.inputs.clear();
+  item.bytes = {out, bytes_of(e)};
 }
 
 void Repair::sent() {

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "client/collectives/fallback/peer_mesh.h"
@@ -42,22 +43,23 @@ class Repair {
   struct Item {
     std::uint32_t lane = 0;
     const SequenceEntry* entry = nullptr;
-    const std::byte* bytes = nullptr;  // the bytes to pass on; nullptr: they have not come yet
+    std::span<const std::byte> bytes;  // the bytes to pass on; empty: they have not come yet
     std::uint32_t missing = 0;         // number of receives that have not come yet
     bool again = false;                // the ranks make the result again: the receives are inputs
     std::vector<std::uint32_t> from;   // if `again`: the ranks that send inputs, ascending
     std::vector<std::uint32_t> ranks;  // by index in `from`: how many ranks' inputs that rank sends
     std::vector<std::vector<std::byte>> inputs;
-    std::vector<std::byte> sum;
+    std::vector<std::byte> sum;  // of this rank and its children: a form if the sum is exact
   };
   [[nodiscard]] Status check(std::size_t lane) const;
   [[nodiscard]] Status plan(std::uint32_t lane);
   [[nodiscard]] bool wants(const SequenceEntry& entry, const LaneMoves& moves) const noexcept;
   void pass_result(std::uint32_t lane, const SequenceEntry& entry);
   void make_again(std::uint32_t lane, const SequenceEntry& entry);
-  void receive(std::uint32_t peer, std::uint64_t item, std::byte* into);
+  void receive(std::uint32_t peer, std::uint64_t item, std::span<std::byte> into, bool form = false);
   void send(std::uint32_t peer, std::uint64_t item);
   void reduce(Item& item);
+  void reduce_exact(Item& item);
   void flush();
   void finish_one();
 

@@ -38,10 +38,12 @@ Schedule::Schedule(const Parameters& parameters) : parameters_(parameters) {
   compose();
 }
 
-void Schedule::add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent) noexcept {
+void Schedule::add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent,
+                   std::uint64_t piece_count) noexcept {
   TRIBUTARY_ASSERT(phase_count_ < kPhasesMax, "phase {} of at most {}", phase_count_ + 1, kPhasesMax);
-  const std::uint64_t pieces = std::max<std::uint64_t>(1, (message_count + piece_count_ - 1) / piece_count_);
   Phase& phase = phases_[phase_count_++];
+  phase.piece_count = piece_count > 0 ? piece_count : piece_count_;
+  const std::uint64_t pieces = std::max<std::uint64_t>(1, (message_count + phase.piece_count - 1) / phase.piece_count);
   phase.step = &step;
   phase.steps = steps;
   if (independent) phase.steps_per_round = std::max<std::uint64_t>(1, kPiecesPerRound / pieces);
@@ -92,7 +94,7 @@ void Schedule::compose_all_reduce() noexcept {
 void Schedule::compose_exact() noexcept {
   const Parameters& p = parameters_;
   const std::uint64_t largest_part = is_short(p) ? p.count : partition_of(p).largest();
-  add(exchange_inputs, p.ranks - 1, largest_part, true);
+  add(exchange_inputs, p.ranks - 1, largest_part, true, p.input_elements_max);
   add(reduce_inputs, 1, 0);
   if (p.collective == Collective::all_reduce && !is_short(p)) add(ring_all_gather, p.ranks - 1, largest_part);
   if (p.collective == Collective::reduce) add(to_root, p.ranks - 1, largest_part, true);
@@ -154,7 +156,7 @@ void Schedule::actions(std::uint64_t round, Actions& out) const noexcept {
   const std::uint64_t first = round / phase.rounds_per_step * phase.steps_per_round;
   const std::uint64_t end = std::min(phase.steps, first + phase.steps_per_round);
   TRIBUTARY_ASSERT(first < end, "phase {} of {} steps has no step {}", index, phase.steps, first);
-  Emitter emit(out, piece_count_, round % phase.rounds_per_step);
+  Emitter emit(out, phase.piece_count, round % phase.rounds_per_step);
   for (std::uint64_t step = first; step < end; ++step) phase.step(parameters_, step, emit);
 }
 

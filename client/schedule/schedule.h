@@ -156,8 +156,9 @@ struct Parameters {
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
   std::uint32_t element_bytes = 1;  // size_of(dtype); equal on all ranks, like every member that decides cuts
   bool exact = false;  // one rank reduces each element once, from all ranks' inputs; with Algorithm::direct
-  std::uint32_t piece_bytes = 1 << 18;  // the most bytes of a message: at least one element, at most kPeerBytesMax
-  bool in_place = false;                // this rank passes one buffer for both; ignored if it has only one
+  std::uint64_t input_elements_max = 0;  // exact: the most elements of a message with inputs; 0: as piece_bytes says
+  std::uint32_t piece_bytes = 1 << 18;   // the most bytes of a message: at least one element, at most kPeerBytesMax
+  bool in_place = false;                 // this rank passes one buffer for both; ignored if it has only one
 };
 
 class Emitter;
@@ -187,6 +188,7 @@ class Schedule {
     std::uint64_t steps = 0;
     std::uint64_t steps_per_round = 1;
     std::uint64_t rounds_per_step = 1;
+    std::uint64_t piece_count = 1;  // elements of a full piece
     [[nodiscard]] std::uint64_t rounds() const noexcept {
       return (steps + steps_per_round - 1) / steps_per_round * rounds_per_step;
     }
@@ -198,8 +200,10 @@ class Schedule {
   void compose_rooted() noexcept;
   void compose_by_parts() noexcept;
   void compose_exact() noexcept;
-  /// Adds a phase. message_count: number of elements in the largest message of any rank in any step.
-  void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false) noexcept;
+  /// Adds a phase. message_count: number of elements in the largest message of any rank in any step. piece_count: the
+  /// most elements of a piece; 0: as piece_bytes says.
+  void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false,
+           std::uint64_t piece_count = 0) noexcept;
 
   Parameters parameters_;
   std::uint64_t piece_count_ = 1;  // elements of a full piece

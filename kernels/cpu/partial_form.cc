@@ -6,6 +6,7 @@
 #include "kernels/reference/exact_sum.h"
 #include "tributary/kernels/partial_sum.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/frame.h"
 
 namespace tributary::kernels {
 namespace partial {
@@ -15,7 +16,9 @@ FormReader::FormReader(DType dtype, std::span<const std::byte> form) noexcept
   if (broken_) return;
   std::uint32_t elements = 0;
   std::memcpy(&elements, form.data(), sizeof(elements));
+  std::memcpy(&ranks_, form.data() + sizeof(elements), sizeof(ranks_));
   elements_ = left_ = elements;
+  broken_ = ranks_ == 0 || ranks_ > kRanksMax;
   rest_ = form.subspan(kFormHeadBytes);
 }
 
@@ -57,6 +60,10 @@ std::optional<std::size_t> partial_sum_elements(DType dtype, std::span<const std
   while (reader.next()) {
   }
   return reader.complete() ? std::optional(reader.elements()) : std::nullopt;
+}
+
+std::uint32_t ranks_of(DType dtype, const PartialInput& input) noexcept {
+  return input.is_form ? partial::FormReader(dtype, input.bytes).ranks() : 1;
 }
 
 }  // namespace tributary::kernels

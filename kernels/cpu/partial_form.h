@@ -26,6 +26,8 @@ class FormReader {
   FormReader(DType dtype, std::span<const std::byte> form) noexcept;
   /// Returns the number of elements that the form says it has.
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
+  /// Returns the number of ranks whose values the form says it sums.
+  [[nodiscard]] std::uint32_t ranks() const noexcept { return ranks_; }
   /// Returns the next block; nullopt at the end, and if the rest is no block.
   [[nodiscard]] std::optional<Block> next() noexcept;
   /// Returns whether all blocks were read, and nothing follows them.
@@ -35,6 +37,7 @@ class FormReader {
   FormRange range_;
   std::span<const std::byte> rest_;
   std::size_t elements_ = 0;
+  std::uint32_t ranks_ = 0;
   std::size_t left_ = 0;
   bool broken_ = false;
 };

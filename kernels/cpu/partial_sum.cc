@@ -14,6 +14,7 @@
 #include "kernels/reference/exact_sum.h"
 #include "tributary/kernels/convert.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/frame.h"
 #include "tributary/protocol/numerics.h"
 
 namespace tributary::kernels {
@@ -488,8 +489,13 @@ std::size_t add_partial_sums(DType dtype, std::span<const PartialInput> inputs, 
                              std::span<std::byte> out) noexcept {
   TRIBUTARY_ASSERT(out.size() >= form_bytes_max(dtype, count), "a form of {} elements of {} in {} bytes", count, dtype,
                    out.size());
-  const auto elements = static_cast<std::uint32_t>(count);
-  std::memcpy(out.data(), &elements, sizeof(elements));
+  std::uint64_t ranks = 0;
+  for (const PartialInput& input : inputs) ranks += ranks_of(dtype, input);
+  // Only a process that lies sends forms of more ranks than there may be.
+  const std::array<std::uint32_t, 2> head{static_cast<std::uint32_t>(count),
+                                          static_cast<std::uint32_t>(std::min<std::uint64_t>(ranks, kRanksMax))};
+  static_assert(sizeof(head) == kFormHeadBytes);
+  std::memcpy(out.data(), head.data(), sizeof(head));
   std::byte* end = out.data() + kFormHeadBytes;
   Inputs blocks(dtype, inputs, count);
   while (BlockSum* const sum = blocks.next()) end = sum->write(end);
@@ -505,6 +511,25 @@ void round_partial_sums(DType dtype, std::span<const PartialInput> inputs, void*
     sum->round(divisor, at);
     at = static_cast<std::byte*>(out) + blocks.done() * size_of(dtype);
   }
+}
+
+// A level makes one form of each part of the inputs; levels follow until few enough inputs are left.
+std::span<const PartialInput> ManyPartialSums::condensed(DType dtype, std::span<const PartialInput> inputs,
+                                                         std::size_t count) {
+  std::size_t used = 0;
+  while (inputs.size() > kPartialInputsMax) {
+    std::vector<PartialInput> level;
+    for (std::size_t begin = 0; begin < inputs.size(); begin += kPartialInputsMax) {
+      if (used == forms_.size()) forms_.emplace_back();
+      std::vector<std::byte>& form = forms_[used++];
+      form.resize(form_bytes_max(dtype, count));
+      const auto part = inputs.subspan(begin, std::min(kPartialInputsMax, inputs.size() - begin));
+      level.push_back({.bytes = std::span(form).first(add_partial_sums(dtype, part, count, form)), .is_form = true});
+    }
+    inputs_ = std::move(level);
+    inputs = inputs_;
+  }
+  return inputs;
 }
 
 }  // namespace tributary::kernels

@@ -99,6 +99,8 @@ std::string_view text_of(ReduceOp op) noexcept {
   if (op == kScaledSum) return "avg between hosts";
   if (op == kExactSum) return "exact sum";
   if (op == kExactAverage) return "exact avg";
+  if (op == kExactSumOfHosts) return "exact sum between hosts";
+  if (op == kExactAverageOfHosts) return "exact avg between hosts";
   return to_string(op);
 }
 

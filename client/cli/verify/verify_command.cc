@@ -91,12 +91,32 @@ class VerifyBits {
     const auto info = info_of(usual->get());
     if (!info) return std::unexpected(info.error());
     const bool local = info->path == TRIBUTARY_PATH_LOCAL;
-    ways_.push_back({local ? "shared memory" : "as the job chooses", std::move(*usual)});
+    const std::string hosts = std::to_string(info->hosts) + " hosts";
+    ways_.push_back({local             ? "shared memory"
+                     : info->hosts > 0 ? hosts + ", as the job chooses"
+                                       : "as the job chooses",
+                     std::move(*usual)});
+    if (info->hosts > 0) {
+      if (auto ok = open_hosts(hosts); !ok) return ok;
+    }
     show("# begins\n");
     return {};
   }
 
-  Status open_trees(const tributary_config& config) {
+  /// Opens the paths of hosts that first sum their ranks' values: between their leaders, and by trees of leaders.
+  Status open_hosts(const std::string& hosts) {
+    tributary_config config = exact_config();
+    config.path = "fallback";
+    auto between = make(config);
+    if (!between) return std::unexpected(between.error());
+    ways_.push_back({hosts + ", between leaders", std::move(*between)});
+    config = exact_config();
+    config.tuning = "off";
+    return open_trees(config, hosts + ", ");
+  }
+
+  /// Opens a communicator for trees, and closes it if there are none. `prefix`: of the path's name.
+  Status open_trees(const tributary_config& config, const std::string& prefix = "") {
     auto comm = make(config);
     if (!comm) return std::unexpected(comm.error());
     const auto info = info_of(comm->get());
@@ -108,7 +128,7 @@ class VerifyBits {
       return {};
     }
     ways_.push_back(
-        {"trees, " + std::to_string(info->levels) + " level(s), " + std::to_string(info->lanes) + " lane(s)",
+        {prefix + "trees, " + std::to_string(info->levels) + " level(s), " + std::to_string(info->lanes) + " lane(s)",
          std::move(*comm)});
     return {};
   }
@@ -170,7 +190,7 @@ class VerifyBits {
   Result<int> conclude() {
     bool right = true;
     std::ranges::stable_sort(rows_, {}, &Row::path);
-    show("# path                          type          calls    elements       wrong  ranks agree\n");
+    show("# path                                  type          calls    elements       wrong  ranks agree\n");
     for (const Row& row : rows_) {
       std::array<std::uint64_t, 2> sums{row.tally.elements, row.tally.wrong};
       std::array<std::uint64_t, 2> most{row.tally.digest, ~row.tally.digest};
@@ -179,7 +199,7 @@ class VerifyBits {
       const bool agree = most[0] == ~most[1];
       right = right && agree && sums[1] == 0;
       char line[160];
-      std::snprintf(line, sizeof line, "  %-29s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
+      std::snprintf(line, sizeof line, "  %-37s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
                     std::string(to_string(row.dtype)).c_str(), static_cast<unsigned long long>(row.tally.calls),
                     static_cast<unsigned long long>(sums[0]), static_cast<unsigned long long>(sums[1]),
                     agree ? "yes" : "NO");

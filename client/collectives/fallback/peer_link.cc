@@ -1,5 +1,6 @@
 #include "client/collectives/fallback/peer_link.h"
 
+#include "tributary/kernels/partial_sum.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::client {
@@ -11,6 +12,12 @@ using transport::Reject;
 
 namespace {
 constexpr std::uint64_t kTakenUntoldMax = 32;  // frames that this side takes before it tells the count
+
+/// Checks a form; on_header() has checked the length of everything else.
+bool is_expected(const PostedReceive& receive, std::span<const std::byte> payload) {
+  if (receive.form_elements == 0) return true;
+  return kernels::partial_sum_elements(receive.signature.dtype, payload) == receive.form_elements;
+}
 }  // namespace
 
 std::string_view to_string(PeerClass peer_class) noexcept {
@@ -163,9 +170,10 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
     return NotYet{};
   }
   const PostedReceive& expected = posted_.front();
-  const bool fits = header.type == expected.type && header.operation == expected.operation &&
-                    header.sequence == expected.tag && header.signature() == expected.signature &&
-                    header.payload_bytes == expected.bytes;
+  const bool fits =
+      header.type == expected.type && header.operation == expected.operation && header.sequence == expected.tag &&
+      header.signature() == expected.signature &&
+      (header.payload_bytes == expected.bytes || (expected.form_elements > 0 && header.payload_bytes < expected.bytes));
   if (!fits) {
     // The connection is not at fault: the communicator finds out which ranks called which operations, and ends.
     mismatched_ = true;
@@ -173,10 +181,10 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
     user_.peer_mismatch(peer_, class_, expected, header);
     return NotYet{};
   }
-  if (expected.into != nullptr) return Accept{{expected.into, expected.bytes}};
+  if (expected.into != nullptr) return Accept{{expected.into, header.payload_bytes}};
   if (staging_.size() < expected.bytes) staging_.resize(kPieceBytes);
   if (staging_.size() < expected.bytes) return Reject{{Errc::corrupt, "a frame longer than a piece"}};
-  return Accept{std::span(staging_).first(expected.bytes)};
+  return Accept{std::span(staging_).first(header.payload_bytes)};
 }
 
 void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) {
@@ -197,9 +205,13 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
     channel.close();
     return fail(ok.error().message);
   }
-  TRIBUTARY_ASSERT(!posted_.empty() && payload.size() == posted_.front().bytes,
+  TRIBUTARY_ASSERT(!posted_.empty() && payload.size() <= posted_.front().bytes,
                    "{} bytes came from rank {}; {} receives are posted", payload.size(), peer_, posted_.size());
   const PostedReceive receive = posted_.front();
+  if (!is_expected(receive, payload)) {
+    channel.close();
+    return fail("a sum that is no form");
+  }
   posted_.pop_front();
   count_taken();
   user_.peer_received(peer_, class_, receive, payload);

@@ -40,8 +40,9 @@ struct PostedReceive {
   std::uint64_t tag = 0;  // FrameHeader::sequence
   Signature signature;
   std::uint32_t bytes = 0;
-  std::byte* into = nullptr;  // nullptr: the link's staging buffer, valid during the callback
-  std::uint64_t cookie = 0;   // chosen by the poster
+  std::uint32_t form_elements = 0;  // not 0: a form (kernels/partial_sum.h) of so many elements, at most `bytes` long
+  std::byte* into = nullptr;        // nullptr: the link's staging buffer, valid during the callback
+  std::uint64_t cookie = 0;         // chosen by the poster
 };
 
 class PeerLink;

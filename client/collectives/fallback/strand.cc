@@ -18,7 +18,10 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
   round_ = 0;
   outstanding_ = 0;
   const auto element = static_cast<std::uint32_t>(operation.element_bytes());
+  const DType dtype = operation.signature.dtype;
   const bool exact = is_exact(operation.signature.op) && row_of(piece.collective).reduces;
+  const bool forms = exact && is_exact_of_hosts(operation.signature.op) && piece.count > 0;
+  TRIBUTARY_ASSERT(!forms || plan.ranks > 1, "one host sums between hosts: {}", to_string(operation));
   schedule_.emplace(schedule::Parameters{.collective = piece.collective,
                                          .algorithm = plan.algorithm,
                                          .ranks = plan.ranks,
@@ -27,17 +30,26 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
                                          .count = piece.count,
                                          .element_bytes = element,
                                          .exact = exact,
+                                         .input_elements_max = forms ? FormExchange::elements_max(dtype) : 0,
                                          .piece_bytes = kPieceBytes,
                                          .in_place = piece.in_place});
   rounds_ = schedule_->rounds();
-  if (exact) exact_inputs_.resize(plan.ranks);
-  scratch_.resize(std::max<std::size_t>(scratch_.size(), schedule_->scratch_count() * element));
+  forms_ = forms ? &exchange_ : nullptr;
+  std::uint64_t scratch = schedule_->scratch_count();
+  if (forms) {
+    scratch /= plan.ranks;  // the exchange keeps the forms of the parts
+    exchange_.start(operation, {.ranks = plan.ranks, .rank = plan.rank, .part = scratch});
+  } else if (exact) {
+    exact_inputs_.resize(plan.ranks);
+  }
+  scratch_.resize(std::max<std::size_t>(scratch_.size(), scratch * element));
 }
 
 void Strand::start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie) {
   TRIBUTARY_ASSERT(round_ < rounds_ && outstanding_ == 0, "round {} of {} starts while {} messages are under way",
                    round_, rounds_, outstanding_);
   schedule_->actions(round_, actions_);
+  if (forms_ != nullptr) forms_->start_round();
   for (const schedule::Action& action : actions_) do_local(action);
   for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, peer_class, actions_[i], cookie | i);
   ++round_;
@@ -63,9 +75,11 @@ std::size_t Strand::bytes(const schedule::Slice& slice) const noexcept {
 void Strand::do_local(const schedule::Action& action) {
   const Signature& s = operation_->signature;
   if (const auto* copy = std::get_if<schedule::LocalCopy>(&action)) {
+    if (takes_form(copy->into)) return forms_->use_own(at(copy->from));
     if (copy->from.count > 0 && at(copy->from) != at(copy->into))
       std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
+    if (forms_ != nullptr) return forms_->reduce(at(reduce->into));
     if (is_exact(s.op)) return do_exact(*reduce);
     TRIBUTARY_ASSERT(reduce->operands <= kernels::kReduceInputsMax, "{} operands are reduced in one pass",
                      reduce->operands);
@@ -105,24 +119,32 @@ FrameHeader Strand::header() const {
 void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie) {
   if (const auto* send = std::get_if<schedule::Send>(&action)) {
     ++outstanding_;
-    mesh.link(peer_class, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
+    const std::byte* const from = at(send->from);
+    const auto payload = sends_form(send->from) ? forms_->form(from, send->from.count)
+                                                : std::span<const std::byte>(from, bytes(send->from));
+    mesh.link(peer_class, send->peer).send(header(), payload, cookie);
   } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
     ++outstanding_;
-    TRIBUTARY_ASSERT(bytes(receive->into) <= kPieceBytes, "a message of {} bytes would come", bytes(receive->into));
+    const bool form = takes_form(receive->into);
+    const std::size_t most =
+        form ? form_bytes_max(operation_->signature.dtype, receive->into.count) : bytes(receive->into);
+    TRIBUTARY_ASSERT(most <= kPieceBytes, "a message of {} bytes would come", most);
     const FrameHeader h = header();
-    const bool copies = receive->landing == schedule::Landing::copy;
+    const bool copies = receive->landing == schedule::Landing::copy && !form;
     mesh.link(peer_class, receive->peer)
         .post({.type = h.type,
                .operation = h.operation,
                .tag = h.sequence,
                .signature = operation_->signature,
-               .bytes = static_cast<std::uint32_t>(bytes(receive->into)),
+               .bytes = static_cast<std::uint32_t>(most),
+               .form_elements = form ? static_cast<std::uint32_t>(receive->into.count) : 0,
                .into = copies ? at(receive->into) : nullptr,
                .cookie = cookie});
   }
 }
 
 void Strand::land(const schedule::Receive& action, std::span<std::byte> payload) {
+  if (takes_form(action.into)) return forms_->take(action.into.offset, action.into.count, payload);
   if (action.landing == schedule::Landing::copy) return;
   const Signature& s = operation_->signature;
   std::array<const void*, 2> inputs{payload.data(), at(action.operand)};

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "client/collectives/fallback/form_exchange.h"
 #include "client/collectives/fallback/peer_mesh.h"
 #include "client/operation/operation.h"
 #include "client/schedule/schedule.h"
@@ -51,6 +52,13 @@ class Strand {
  private:
   void do_local(const schedule::Action& action);
   void do_exact(const schedule::LocalReduce& reduce);
+  /// True for the inputs of an exact sum between hosts, which travel as forms; results travel as they are.
+  [[nodiscard]] bool sends_form(const schedule::Slice& from) const noexcept {
+    return forms_ != nullptr && from.buffer == schedule::Buffer::send;
+  }
+  [[nodiscard]] bool takes_form(const schedule::Slice& into) const noexcept {
+    return forms_ != nullptr && into.buffer == schedule::Buffer::scratch;
+  }
   void do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie);
   void land(const schedule::Receive& action, std::span<std::byte> payload);
   [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
@@ -64,6 +72,8 @@ class Strand {
   schedule::Actions actions_;  // actions of the round that was started last
   std::vector<std::byte> scratch_;
   std::vector<const void*> exact_inputs_;  // room for the operands of an exact sum
+  FormExchange exchange_;
+  FormExchange* forms_ = nullptr;  // set for exact sums between hosts
   std::uint64_t rounds_ = 0;
   std::uint64_t round_ = 0;
   std::uint32_t outstanding_ = 0;

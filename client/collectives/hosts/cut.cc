@@ -4,6 +4,7 @@
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/collective.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client::hosts {
 
@@ -50,14 +51,16 @@ std::uint32_t tag_of(const Signature& s) noexcept {
   return hash;
 }
 
-Cut::Cut(const Signature& signature, std::uint32_t ranks) noexcept
+Cut::Cut(const Signature& signature, std::uint32_t ranks, std::uint32_t of_host) noexcept
     : kind_(kind_of(signature.collective)),
       root_(signature.root),
       count_(signature.collective == Collective::barrier ? 0 : signature.count) {
   const std::uint64_t element = size_of(signature.dtype);
   if (kind_ != signature.collective && count_ > 0) parts_ = ranks;
   const std::uint64_t bytes = count_ * element;
-  const std::uint64_t wanted = std::clamp(bytes * parts_ / kPiecesWanted, kPieceBytesMin, kPieceBytesMax);
+  const std::uint64_t most =
+      is_exact(signature.op) ? std::max(kPieceBytesMax / of_host, kPieceBytesMin) : kPieceBytesMax;
+  const std::uint64_t wanted = std::clamp(bytes * parts_ / kPiecesWanted, kPieceBytesMin, most);
   pieces_of_part_ = std::max<std::uint64_t>(1, divided_up(bytes, wanted));
   const std::uint64_t grain = kGrainBytes / element;
   elements_ = divided_up(divided_up(count_, pieces_of_part_), grain) * grain;

@@ -23,7 +23,9 @@ struct Piece {
 
 class Cut {
  public:
-  Cut(const Signature& signature, std::uint32_t ranks) noexcept;
+  /// `of_host`: the number of ranks on the largest host. A leader gathers their inputs for an exact sum, so pieces are
+  /// shorter on large hosts.
+  Cut(const Signature& signature, std::uint32_t ranks, std::uint32_t of_host = 1) noexcept;
 
   [[nodiscard]] std::uint64_t pieces() const noexcept { return (announces_ ? 1 : 0) + parts_ * pieces_of_part_; }
   [[nodiscard]] Piece at(std::uint64_t index) const noexcept;

@@ -5,6 +5,7 @@
 #include "client/tuning/cost_model.h"
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client::hosts {
@@ -18,8 +19,10 @@ bool travels_scaled(const Signature& s) noexcept {
   return s.op == ReduceOp::avg && kernels::averages_in_steps(s.dtype);
 }
 
-/// An average is a sum until its end: hosts with different numbers of ranks have no common average.
+/// An average is a sum until its end: hosts with different numbers of ranks have no common average. An exact average
+/// travels with its number of ranks.
 ReduceOp op_of_pieces(const Signature& s) noexcept {
+  if (is_exact(s.op)) return between_hosts(s.op);
   if (s.op != ReduceOp::avg) return s.op;
   return travels_scaled(s) ? kScaledSum : ReduceOp::sum;
 }
@@ -27,7 +30,7 @@ ReduceOp op_of_pieces(const Signature& s) noexcept {
 }  // namespace
 
 void HostRunner::submit(Operation& operation) {
-  const Cut cut(operation.signature, parts_.map.ranks());
+  const Cut cut(operation.signature, parts_.map.ranks(), parts_.map.largest());
   const auto task = std::make_shared<Task>(&operation, cut.pieces(), tag_of(operation.signature));
   for (std::uint64_t i = 0; i < cut.pieces(); ++i) line_.push_back({task, cut.at(i)});
   advance();
@@ -123,26 +126,25 @@ std::byte* HostRunner::sum_of(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
   if (flight.piece.kind != Collective::reduce || segment.owner == parts_.rank) return o.result_of(segment);
-  const std::size_t slot = number % kAheadMax;
-  const std::size_t bytes = segment.count * o.element_bytes();
-  if (scratch_bytes_[slot] < bytes) {
-    scratch_[slot] = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    scratch_bytes_[slot] = bytes;
-  }
-  return scratch_[slot].get();
+  return sums_.of(number, segment.count * o.element_bytes());
 }
 
 std::optional<local::Call> HostRunner::call_up(const Flight& flight, std::uint64_t number) {
   if (alone()) return std::nullopt;
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
+  const bool exact = is_exact(o.signature.op);
   local::Call up;
   switch (flight.piece.kind) {
     case Collective::all_reduce:
     case Collective::reduce:
-      up = call(flight, Collective::reduce, 0);
+      up = call(flight, exact ? Collective::gather : Collective::reduce, 0);
       up.send = o.input_of(segment);
-      if (leads()) up.recv = sum_of(flight, number);
+      if (leads() && exact) {
+        up.recv = inputs_.of(number, parts_.map.members(host()).size() * segment.count * o.element_bytes());
+      } else if (leads()) {
+        up.recv = sum_of(flight, number);
+      }
       break;
     case Collective::broadcast:
       if (!passes_leader(flight)) return std::nullopt;
@@ -178,19 +180,24 @@ std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint
   return down;
 }
 
-/// Returns the sum that this host sends. Every host scales its sum as the host with the most ranks does.
-const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t number) {
+/// Sets the input of this host in a reduction between the hosts: of an exact sum the inputs of its ranks, else their
+/// sum. Every host scales its sum as the host with the most ranks does.
+void HostRunner::bring_sum(const Flight& flight, std::uint64_t number, Operation& between) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
-  const std::byte* const own = alone() ? o.input_of(segment) : sum_of(flight, number);
-  const int lacks =
-      kernels::scale_of_ranks(parts_.map.largest()) - kernels::scale_of_ranks(parts_.map.members(host()).size());
-  TRIBUTARY_ASSERT(lacks >= 0, "host {} has {} ranks, and the largest {}", host(), parts_.map.members(host()).size(),
-                   parts_.map.largest());
-  if (!travels_scaled(o.signature) || lacks == 0) return own;
+  const std::size_t ranks = parts_.map.members(host()).size(), bytes = segment.count * o.element_bytes();
+  if (is_exact(o.signature.op)) {
+    between.send = alone() ? o.input_of(segment) : inputs_.of(number, ranks * bytes);
+    for (std::size_t i = 0; i < ranks; ++i) between.rank_inputs.push_back(between.send + i * bytes);
+    return;
+  }
+  between.send = alone() ? o.input_of(segment) : sum_of(flight, number);
+  const int lacks = kernels::scale_of_ranks(parts_.map.largest()) - kernels::scale_of_ranks(ranks);
+  TRIBUTARY_ASSERT(lacks >= 0, "host {} has {} ranks, and the largest {}", host(), ranks, parts_.map.largest());
+  if (!travels_scaled(o.signature) || lacks == 0) return;
   std::byte* const scaled = sum_of(flight, number);
-  kernels::rescale(o.signature.dtype, own, scaled, segment.count, 1, 1U << lacks);
-  return scaled;
+  kernels::rescale(o.signature.dtype, between.send, scaled, segment.count, 1, 1U << lacks);
+  between.send = scaled;
 }
 
 void HostRunner::send_between(Flight& flight, std::uint64_t number) {
@@ -209,12 +216,12 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   switch (piece.kind) {
     case Collective::all_reduce:
       between->recv = sum_of(flight, number);
-      between->send = sum_between(flight, number);
+      bring_sum(flight, number, *between);
       break;
     case Collective::reduce:
       between->signature.root = parts_.map.host_of(segment.owner);
       between->recv = is_here(segment.owner) ? sum_of(flight, number) : nullptr;
-      between->send = sum_between(flight, number);
+      bring_sum(flight, number, *between);
       break;
     case Collective::broadcast:
       between->signature.root = parts_.map.host_of(segment.owner);

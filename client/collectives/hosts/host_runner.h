@@ -11,7 +11,7 @@
 // this, each of the two stages within the host has its own group.
 //
 // The stage up reduces into the leader's result buffer, if this buffer holds the same elements in the end, else into
-// scratch memory. The stage between the hosts works in place on the same memory, and the stage down copies from it.
+// scratch memory. For an exact sum it gathers the inputs of the host's ranks at the leader, who sends their exact sum. The stage between the hosts works in place on the same memory, and the stage down copies from it.
 //
 // One thread uses a runner, and no function except sleep() blocks.
 #include <array>
@@ -23,6 +23,7 @@
 
 #include "client/collectives/hosts/cut.h"
 #include "client/collectives/hosts/host_map.h"
+#include "client/collectives/hosts/piece_memory.h"
 #include "client/collectives/local/local_group.h"
 #include "client/operation/operation.h"
 
@@ -96,14 +97,13 @@ class HostRunner {
     Piece piece;
     bool returned = false;  // the stage between the hosts has ended; only leaders use this
   };
-  static constexpr std::uint64_t kAheadMax = 8;  // pieces that a leader has under way at once
 
   bool step_up();
   bool step_down();
   [[nodiscard]] std::optional<local::Call> call_up(const Flight& flight, std::uint64_t number);
   [[nodiscard]] std::optional<local::Call> call_down(const Flight& flight, std::uint64_t number);
   void send_between(Flight& flight, std::uint64_t number);
-  [[nodiscard]] const std::byte* sum_between(const Flight& flight, std::uint64_t number);
+  void bring_sum(const Flight& flight, std::uint64_t number, Operation& between);
   void finish_average(const Flight& flight, std::uint64_t number);
   [[nodiscard]] bool passes_leader(const Flight& flight) const noexcept;
   [[nodiscard]] std::byte* sum_of(const Flight& flight, std::uint64_t number);
@@ -127,8 +127,8 @@ class HostRunner {
   local::BytesBetweenHosts own_bytes_;           // bytes of a leader that is alone on its host
   std::array<std::uint64_t, 1024> pieces_of_{};  // by number of the leaders' operation: the rank's own operation
   bool advancing_ = false;
-  std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
-  std::array<std::size_t, kAheadMax> scratch_bytes_{};
+  PieceMemory sums_;
+  PieceMemory inputs_;  // of an exact sum: the inputs of the host's ranks, in their order
   std::optional<Error> between_error_;
   bool failed_ = false;
   std::shared_ptr<bool> alive_;

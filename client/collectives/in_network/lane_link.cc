@@ -28,6 +28,11 @@ std::uint64_t segments_ahead(const Operation& operation, std::uint32_t full, con
   return std::min<std::uint64_t>(lane.window, std::uint64_t{full} * lane.segment_bytes / bytes);
 }
 
+/// True if this rank's contribution is a form: of an exact sum between hosts.
+bool sends_form(const SequenceEntry& e) noexcept {
+  return is_exact_of_hosts(e.signature.op) && row_of(e.signature.collective).reduces;
+}
+
 bool traced(const LaneSettings& settings) noexcept {
   return settings.trace != nullptr && settings.trace->on();
 }
@@ -55,7 +60,8 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       settings_(settings),
       entries_(std::size_t{2} * descriptor.window),
       retained_(std::make_shared<kernels::Pages>(std::size_t{descriptor.window} * descriptor.segment_bytes)),
-      staging_(std::size_t{descriptor.window} * descriptor.segment_bytes),
+      staging_(descriptor_),
+      forms_(descriptor_),
       window_({.reserved = descriptor.window,
                .segment_bytes = descriptor.segment_bytes,
                .rates_known = settings.rates_known}),
@@ -64,9 +70,10 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
   const LaneEntry& entry = descriptor_.entries[0];
-  kept_staging_ = transport.keep_registered(staging_.bytes());
+  staging_.use(transport);
+  forms_.use(transport);
   channel_ = transport.connect(entry.aggregator, *this, limit);
-  one_place_ = !channel_->uses_expected_places();
+  staging_.use(*channel_);
   channel_->send_copy(header_of(FrameType::join), encode_join(entry.tokens, {}));
 }
 
@@ -208,17 +215,22 @@ bool LaneLink::contribute_one(transport::TimePoint now) {
   e.signature = operation.signature;
   e.segment = segmentation_of(operation, settings_, descriptor_).at(cursor_segment_);
   const FrameHeader header = header_for(e);
-  const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
   // Announce the result once, although the channel may take the contribution only at a later try.
   if (wants_result(e) && expected_ <= contributed_) {
     expect_result(e, header);
     expected_ = contributed_ + 1;
   }
   const transport::TimePoint before = traced(settings_) ? transport::Clock::now() : transport::TimePoint();
-  if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
+  std::span<const std::byte> payload;
+  if (!header.bare() && sends_form(e)) {
+    payload = forms_.make(e.sequence, operation, e.segment);
+  } else if (!header.bare()) {
+    payload = {operation.input_of(e.segment), e.segment.count * operation.element_bytes()};
+  }
+  if (!channel_->send(header, payload, 0)) return false;
   if (before != transport::TimePoint()) [[unlikely]]
-    trace(settings_, SegmentMoment::sent_up, e, bytes, before);
-  bytes_sent_ += bytes;
+    trace(settings_, SegmentMoment::sent_up, e, payload.size(), before);
+  bytes_sent_ += payload.size();
   window_.sent(contributed_, e.segment.count * operation.element_bytes() == descriptor_.segment_bytes, now);
   ++contributed_;
   cursor_segment_ = settings_.turns.after(operation.number, cursor_segment_);
@@ -237,7 +249,7 @@ bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
   if (over_ || header.type != FrameType::result) return false;
   const Placement placement = place_result(header);
   const auto* const place = std::get_if<Accept>(&placement);
-  return place != nullptr && !place->payload.empty() && place->payload.data() == staging(prefix_);
+  return place != nullptr && !place->payload.empty() && place->payload.data() == staging_.at(prefix_);
 }
 
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
@@ -278,7 +290,7 @@ Placement LaneLink::place_result(const FrameHeader& header) {
 std::byte* LaneLink::result_place(const SequenceEntry& e) noexcept {
   const Operation& operation = *e.operation;
   if (!overwrites(operation)) return operation.result_of(e.segment);
-  return operation.direct ? direct_lane(operation.direct->device().get())->place(e.sequence) : staging(e.sequence);
+  return operation.direct ? direct_lane(operation.direct->device().get())->place(e.sequence) : staging_.at(e.sequence);
 }
 
 /// Announces to the channel the header that place_result() will accept, and the place of the payload.
@@ -329,7 +341,7 @@ void LaneLink::take_result(std::span<std::byte> payload) {
       direct_lane(operation.direct->device().get())->bring(e.sequence, to, payload.size());
     } else {
       std::memcpy(to, payload.data(), payload.size());
-      if (payload.data() != staging(e.sequence)) channel_->give_back(payload);
+      if (payload.data() != staging_.at(e.sequence)) channel_->give_back(payload);
     }
   }
   if (operation.staged && !payload.empty())
@@ -351,7 +363,8 @@ void LaneLink::retain(const Operation& operation) {
     if (e.number < operation.number) break;
     if (e.operation != &operation) continue;
     const std::size_t bytes = e.segment.count * operation.element_bytes();
-    if (bytes > 0 && (wants_result(e) || has_data(e))) {
+    const bool is_sent_form = sends_form(e) && !wants_result(e);  // forms_ keeps it
+    if (bytes > 0 && (wants_result(e) || has_data(e)) && !is_sent_form) {
       const std::byte* const from = wants_result(e) ? operation.result_of(e.segment) : operation.input_of(e.segment);
       if (direct != nullptr) {
         direct->retain(e.sequence, from, bytes);
@@ -382,14 +395,16 @@ const SequenceEntry* LaneLink::entry(std::uint64_t sequence) const noexcept {
   return e.sequence == sequence ? &e : nullptr;
 }
 
-const std::byte* LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
+std::span<const std::byte> LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
   TRIBUTARY_ASSERT(has_data(e) && (e.operation != nullptr || is_retained(e)), "the input of sequence {} is gone",
                    e.sequence);
-  return e.operation != nullptr ? e.operation->input_of(e.segment) : retained(e.sequence);
+  if (sends_form(e)) return forms_.of(e.sequence);
+  return {e.operation != nullptr ? e.operation->input_of(e.segment) : retained(e.sequence),
+          e.segment.count * size_of(e.signature.dtype)};
 }
 
 const std::byte* LaneLink::result_bytes(const SequenceEntry& e) const noexcept {
-  if (!wants_result(e)) return input_bytes(e);  // pattern one_to_all: the owner's input is the result
+  if (!wants_result(e)) return input_bytes(e).data();  // pattern one_to_all: the owner's input is the result
   TRIBUTARY_ASSERT(e.sequence < prefix_ && (e.operation != nullptr || is_retained(e)),
                    "the result of sequence {} is gone; {} have come", e.sequence, prefix_);
   return e.operation != nullptr ? e.operation->result_of(e.segment) : retained(e.sequence);

@@ -14,6 +14,7 @@
 //     the connection breaks in mid-payload, the input must still be intact. Some transports write results to their
 //     places as soon as the aggregator sends them; each segment of the window then has its own place. Over the other
 //     transports all results arrive in the same place, which stays in the processor's cache.
+//   - The form that a leader contributes to an exact sum between hosts is its input for recovery (sent_forms.h).
 //   - If the processor cannot reach the buffers of an operation (direct_memory.h), staging and retained data are in
 //     memory of the same kind, and retained data come to the host when they are needed (direct_lane.h).
 #include <cstdint>
@@ -25,6 +26,8 @@
 
 #include "client/collectives/in_network/direct_lane.h"
 #include "client/collectives/in_network/lane_window.h"
+#include "client/collectives/in_network/result_staging.h"
+#include "client/collectives/in_network/sent_forms.h"
 #include "client/operation/dealing.h"
 #include "client/operation/operation.h"
 #include "tributary/kernels/pages.h"
@@ -124,8 +127,8 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] const LaneTurns& turns() const noexcept { return settings_.turns; }
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
   /// Return this rank's input of an entry, and its result once the result has come. Call them only for data that the
-  /// pattern gives to this rank.
-  [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
+  /// pattern gives to this rank. The input of an exact sum between hosts is a form.
+  [[nodiscard]] std::span<const std::byte> input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 
   bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
@@ -166,9 +169,6 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
     return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
-  [[nodiscard]] std::byte* staging(std::uint64_t sequence) noexcept {
-    return staging_.data() + (one_place_ ? 0 : (sequence % descriptor_.window) * descriptor_.segment_bytes);
-  }
   [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
     return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
@@ -178,9 +178,8 @@ class LaneLink final : public transport::ChannelHandler {
   const LaneSettings settings_;
   std::vector<SequenceEntry> entries_;
   std::shared_ptr<kernels::Pages> retained_;  // shared with copies that a device has under way
-  kernels::Pages staging_;
-  bool one_place_ = false;  // all results that are staged arrive in the same place
-  std::unique_ptr<transport::KeptMemory> kept_staging_;
+  ResultStaging staging_;
+  SentForms forms_;
   std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one for each device
   std::vector<std::byte> text_;
   LaneWindow window_;

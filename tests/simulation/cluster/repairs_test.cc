@@ -10,7 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Runs one group several times; its trees are lost a little later each time. Returns the number of repair frames.
-std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24) {
+std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24,
+                      bool exact = false) {
   std::uint64_t frames = 0;
   for (std::uint64_t seed = 1; seed <= lives; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 3, .window = 8, .segment_bytes = 256};
@@ -22,7 +23,8 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
       for (auto& a : cluster.aggregators())
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
     }
-    cluster.add_group(ranks, 1 + seed % 2, {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
+    cluster.add_group(ranks, 1 + seed % 2,
+                      {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective, .exact = exact});
     // Wait until all ranks are there; then lose the trees at a moment that differs from run to run.
     std::function<void()> watch = [&] {
       if (!cluster.groups()[0][0]->communicator().info().in_network)
@@ -83,6 +85,11 @@ TEST(Repairs, ComputeResultsForASingleRankAgain) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
   EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U)
       << "inputs pass through other ranks, because more than 63 ranks have an input";
+}
+
+TEST(Repairs, ComputeExactResultsForASingleRankAgain) {
+  EXPECT_GT(repairs(9, Collective::reduce, 40, 24, true), 16U);
+  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8, true), 69U) << "forms of several ranks' inputs are sent on";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/sim_group_service.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::simulation {
 
@@ -183,6 +184,10 @@ void SimRank::call_next() {
   operation->recv = b.recv.data();
   operation->send = b.send.data();
   if (b.send.empty() && call.in_place && !b.recv.empty()) put_in_place(*operation, b);
+  if (is_exact_of_hosts(call.signature.op)) {
+    operation->rank_inputs = {operation->send};
+    for (const auto& other : b.others) operation->rank_inputs.push_back(other.data());
+  }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
   place_memory(*operation, call, index);
   ++under_way_;
@@ -211,7 +216,7 @@ void SimRank::place_memory(client::Operation& operation, const Call& call, std::
     slow_[index] = std::make_shared<SlowMemory>(std::span(const_cast<std::byte*>(operation.send), bytes));
     operation.staged = slow_[index];
   }
-  if (!distant_ || !in_network_capable(s.collective)) return;
+  if (!distant_ || !in_network_capable(s.collective) || is_exact_of_hosts(s.op)) return;
   const auto distant = std::make_shared<DistantCall>(distant_, *buffers_[index], operation, bytes);
   operation.direct = distant;
   operation.on_done = [this, index, distant](const Status& status) {
@@ -237,6 +242,7 @@ void SimRank::on_result(std::size_t index, const Status& status) {
   // The buffers belong to the caller again: overwrite them, so that the run detects later reads and writes.
   for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})
     std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
+  for (auto& other : buffers_[index]->others) std::fill(other.begin(), other.end(), std::byte{0xA5});
 }
 
 std::string SimRank::state() const {

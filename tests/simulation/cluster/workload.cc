@@ -104,9 +104,33 @@ void store_rounded(std::byte* at, DType dtype, Units units, int exponent) {
   put(at, dtype == DType::float16 ? to_float16(result) : to_bfloat16(result));
 }
 
+bool is_exact_sum(const Signature& s) {
+  return s.op == kExactSum || s.op == kExactSumOfHosts;
+}
+
+/// Returns the number of inputs of a rank: in an exact sum between hosts it acts for a few ranks.
+std::uint32_t inputs_of(const Signature& s, std::uint32_t rank) {
+  return is_exact_of_hosts(s.op) ? 1 + (rank * 3 + static_cast<std::uint32_t>(s.count)) % 4 : 1;
+}
+std::uint32_t inputs_of_all(const Signature& s, std::uint32_t nranks) {
+  std::uint32_t all = 0;
+  for (std::uint32_t rank = 0; rank < nranks; ++rank) all += inputs_of(s, rank);
+  return all;
+}
+/// Returns a number of its own for each input, which stands for a rank where values are made.
+std::uint32_t number_of(std::uint32_t rank, std::uint32_t input) {
+  return rank + 10'000 * input;
+}
+
+/// The average of these values is a small whole number in every type.
+std::int64_t share(std::uint64_t salt, std::uint32_t number, std::uint64_t index) {
+  return element(salt, number, index) % 3 + 1;
+}
+
 void store_input(std::byte* at, const Signature& s, std::uint64_t salt, std::uint32_t rank, std::uint64_t index,
                  std::uint32_t nranks) {
-  if (s.op == kExactSum) return store_rounded(at, s.dtype, units_of(s, salt, rank, index), -spread_of(s.dtype).step);
+  if (s.op == kExactAverageOfHosts) return store(at, s.dtype, share(salt, rank, index) * inputs_of_all(s, nranks));
+  if (is_exact_sum(s)) return store_rounded(at, s.dtype, units_of(s, salt, rank, index), -spread_of(s.dtype).step);
   store(at, s.dtype, element(salt, rank, index) * (s.op == kExactAverage ? std::int64_t{nranks} : 1));
 }
 
@@ -189,10 +213,19 @@ std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t inde
 
 void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
                   std::uint32_t nranks) {
-  if (s.op == kExactSum) {
-    const std::uint64_t first = s.collective == Collective::reduce_scatter ? rank * s.count : 0;
+  const std::uint64_t first = s.collective == Collective::reduce_scatter ? rank * s.count : 0;
+  if (s.op == kExactAverageOfHosts) {
+    std::int64_t sum = 0;
+    for (std::uint32_t r = 0; r < nranks; ++r) {
+      for (std::uint32_t i = 0; i < inputs_of(s, r); ++i) sum += share(salt, number_of(r, i), first + index);
+    }
+    return store(at, s.dtype, sum);
+  }
+  if (is_exact_sum(s)) {
     Units sum = 0;
-    for (std::uint32_t r = 0; r < nranks; ++r) sum += units_of(s, salt, r, first + index);
+    for (std::uint32_t r = 0; r < nranks; ++r) {
+      for (std::uint32_t i = 0; i < inputs_of(s, r); ++i) sum += units_of(s, salt, number_of(r, i), first + index);
+    }
     return store_rounded(at, s.dtype, sum, -spread_of(s.dtype).step);
   }
   const std::int64_t sum = expected(s, salt, index, rank, nranks);
@@ -200,9 +233,10 @@ void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::ui
 }
 
 /// Gives some sums of floats exact numerics.
-void make_exact(Signature& s, std::uint64_t choice) {
-  if (s.op != ReduceOp::sum || !is_float(s.dtype) || choice > 1) return;
-  s.op = choice == 0 ? kExactSum : kExactAverage;
+void make_exact(Signature& s, std::uint64_t choice, std::uint32_t nranks) {
+  constexpr ReduceOp kChoices[] = {kExactSum, kExactAverage, kExactSumOfHosts, kExactAverageOfHosts};
+  if (s.op != ReduceOp::sum || !is_float(s.dtype) || choice >= (nranks > 1 ? std::size(kChoices) : 2)) return;
+  s.op = kChoices[choice];
 }
 
 }  // namespace
@@ -232,7 +266,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
                          s.collective == Collective::reduce_scatter;
     if (!reduces) s.op = ReduceOp::sum;
-    if (reduces && settings.exact) make_exact(s, below(4));
+    if (reduces && settings.exact) make_exact(s, below(6), nranks);
     if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter ||
         s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;
@@ -256,6 +290,11 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   b.in_place_offset = in_place ? shape.input_at * size : 0;
   std::byte* input = in_place ? b.recv.data() + b.in_place_offset : b.send.data();
   for (std::uint64_t i = 0; i < shape.send; ++i) store_input(input + i * size, s, salt, rank, i, nranks);
+  for (std::uint32_t other = 1; other < inputs_of(s, rank); ++other) {
+    auto& bytes = b.others.emplace_back(shape.send * size);
+    for (std::uint64_t i = 0; i < shape.send; ++i)
+      store_input(bytes.data() + i * size, s, salt, number_of(rank, other), i, nranks);
+  }
   return b;
 }
 
@@ -273,6 +312,13 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
     store_input(want, s, salt, rank, i, nranks);
     if (std::memcmp(want, b.send.data() + i * size, size) != 0)
       return "input element " + std::to_string(i) + " was changed";
+  }
+  for (std::uint32_t other = 1; other < inputs_of(s, rank); ++other) {
+    for (std::uint64_t i = 0; i < shape.send; ++i) {
+      store_input(want, s, salt, number_of(rank, other), i, nranks);
+      if (std::memcmp(want, b.others[other - 1].data() + i * size, size) != 0)
+        return "element " + std::to_string(i) + " of a further input was changed";
+    }
   }
   std::size_t result_at = 0;
   if (in_place && (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter))

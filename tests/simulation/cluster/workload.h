@@ -23,7 +23,8 @@ struct WorkloadSettings {
   bool direct = true;  // true: the list also has all_to_all, gather and scatter
   std::optional<Collective> only;
   bool always_in_place = false;
-  bool exact = false;  // true: some sums and averages of floats are exact; they take other paths than the others
+  // True: some sums and averages of floats are exact. In some of them each rank acts for a host of several ranks.
+  bool exact = false;
 };
 
 [[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,
@@ -31,8 +32,9 @@ struct WorkloadSettings {
 
 /// The buffers of one rank in one call.
 struct Buffers {
-  std::vector<std::byte> send, recv;  // in place: send is empty and the input lies in recv
-  std::size_t in_place_offset = 0;    // place within recv where the input begins, in bytes
+  std::vector<std::byte> send, recv;           // in place: send is empty and the input lies in recv
+  std::size_t in_place_offset = 0;             // place within recv where the input begins, in bytes
+  std::vector<std::vector<std::byte>> others;  // exact sums between hosts: the inputs of further ranks of the host
 };
 
 [[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);

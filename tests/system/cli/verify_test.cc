@@ -69,6 +69,20 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
                                   HasSubstr("# every bit is right")));
 }
 
+// Two hosts of two ranks: the leaders send forms to an aggregator, and to each other.
+TEST_F(VerifyBits, FindsEveryBitRightWhereHostsReduceFirst) {
+  const Outcome outcome = work_.tributary(
+      {"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c",
+       "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000"});
+  EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
+  EXPECT_THAT(outcome.output,
+              AllOf(ContainsRegex("2 hosts, trees, 1 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
+                    ContainsRegex("2 hosts, between leaders +bfloat16 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
+                    ContainsRegex("# 2 hosts, trees, .*: bytes in-network [1-9][0-9]*, between the ranks 0,"),
+                    ContainsRegex("# 2 hosts, between leaders: bytes in-network 0, between the ranks [1-9][0-9]*,"),
+                    HasSubstr("# every bit is right")));
+}
+
 TEST_F(VerifyBits, FindsEveryBitRightWhileAnAggregatorIsKilled) {
   cli::ChildProcess process =
       work_.start(command_line({"--aggregators", "3", "--levels", "2"}, {"-e", "5000", "-n", "4"}));

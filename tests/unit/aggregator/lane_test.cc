@@ -170,6 +170,37 @@ TEST(Lane, ARootAboveAggregatorsOfOneRankEachReadsTheirForms) {
   EXPECT_EQ(root.out.result_of(0, 0)->payload, bytes_of(std::vector<float>{4, 6}));
 }
 
+/// Returns the form of the values of a host's ranks.
+Bytes form_of_host(const std::vector<std::vector<float>>& ranks) {
+  std::vector<kernels::PartialInput> inputs;
+  for (const auto& values : ranks) inputs.push_back({std::as_bytes(std::span(values)), false});
+  Bytes form(form_bytes_max(DType::float32, ranks[0].size()));
+  form.resize(kernels::add_partial_sums(DType::float32, inputs, ranks[0].size(), form));
+  return form;
+}
+
+// Two hosts are children of one aggregator; the third, of three ranks, is a child of the root.
+TEST(Lane, HostsContributeFormsAndTheirRanksDivideTheAverage) {
+  const Bytes first = form_of_host({{1e30F, 1}, {1, 2}}), second = form_of_host({{-1e30F, 3}});
+  const Bytes third = form_of_host({{0x1p-40F, 4}, {2, 5}, {3, 6}});
+  for (const auto& [op, expected] : {std::pair{kExactSumOfHosts, std::vector<float>{6, 21}},
+                                     std::pair{kExactAverageOfHosts, std::vector<float>{1, 3.5}}}) {
+    LaneDriver inner(inner_of(2, 3)), root(root_of(2));
+    root.lane.set_child(0, 2, true);
+    const FrameHeader header = contribution(0, {Collective::all_reduce, DType::float32, op, 0, 2});
+    ASSERT_TRUE(inner.contribute(1, header, second));
+    ASSERT_TRUE(inner.contribute(0, header, first));
+    ASSERT_TRUE(root.contribute(0, inner.out.up.back().header, inner.out.up.back().payload));
+    EXPECT_EQ(root.contribute(1, header, bytes_of(std::vector<float>{1, 2})).error(), Refusal::malformed_form);
+    ASSERT_TRUE(root.contribute(1, header, third));
+    EXPECT_EQ(root.out.result_of(0, 0)->payload, bytes_of(expected)) << to_string(op);
+    LaneDriver alone(root_of(1));
+    ASSERT_TRUE(alone.contribute(0, header, third));
+    EXPECT_EQ(alone.out.result_of(0, 0)->payload,
+              bytes_of(op == kExactSumOfHosts ? std::vector<float>{5, 15} : std::vector<float>{5.0F / 3, 5}));
+  }
+}
+
 TEST(Lane, OfSeveralLevelsSumsTheLongestSegmentThatItsFormsFitIn) {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
     const std::size_t count = form_elements_max(dtype, 1024);

@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "client/collectives/local/waiting.h"
+#include "tributary/kernels/exact.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client::hosts {
@@ -16,8 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Stands in for the network between the hosts' leaders, and runs their operations: sums of int32, scaled sums, and
-/// broadcasts.
+/// Stands in for the network between the hosts' leaders, and runs their operations: sums of int32, scaled sums, exact
+/// sums, and broadcasts.
 class Between {
  public:
   explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
@@ -45,9 +47,18 @@ class Between {
   void perform(const std::vector<std::unique_ptr<Operation>>& all) {
     const Signature& s = all.front()->signature;
     if (s.collective == Collective::barrier || s.count == 0) return;
-    std::vector<std::int32_t> result(s.count), one(s.count);
     const std::size_t bytes = s.count * size_of(s.dtype);
-    if (s.op == kScaledSum) {
+    std::vector<std::int32_t> result(std::max<std::size_t>(s.count, bytes / sizeof(std::int32_t))), one(s.count);
+    if (is_exact_of_hosts(s.op)) {
+      std::vector<const void*> inputs;
+      for (const auto& operation : all) {
+        EXPECT_EQ(operation->rank_inputs.at(0), operation->send);
+        inputs.insert(inputs.end(), operation->rank_inputs.begin(), operation->rank_inputs.end());
+      }
+      sent_bytes += bytes * all.size();
+      kernels::exact_sum(s.dtype, inputs, result.data(), s.count,
+                         s.op == kExactAverageOfHosts ? static_cast<std::uint32_t>(inputs.size()) : 1);
+    } else if (s.op == kScaledSum) {
       std::vector<const void*> inputs;
       for (const auto& operation : all) inputs.push_back(operation->send);
       kernels::reduce_step(s.dtype, s.op, inputs, result.data(), s.count,
@@ -219,6 +230,58 @@ TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         if (collective == Collective::reduce && rank != ranks - 1) continue;
         for (const std::uint16_t got : recv[rank]) ASSERT_NEAR(got, k60000, 1) << "rank " << rank << " of " << ranks;
+      }
+    }
+  }
+}
+
+// The values of one host cancel only with those of another host, and a rounded sum of a host would lose small ones.
+TEST(HostRunner, ExactSumsLoseNoBitWhateverTheHosts) {
+  for (const auto& hosts : kMaps) {
+    World world(hosts);
+    const std::uint32_t ranks = world.map_.ranks();
+    int calls = 0;
+    for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{40'001}}) {
+      for (const auto collective : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
+        for (const auto op : {kExactSum, kExactAverage}) {
+          for (const bool in_place : {false, true}) {
+            const Signature signature{collective, DType::float64, op, collective == Collective::reduce ? ranks - 1 : 0,
+                                      count};
+            SCOPED_TRACE(to_string(signature));
+            const std::size_t length = count * (collective == Collective::reduce_scatter ? ranks : 1);
+            std::vector<std::vector<double>> send(ranks, std::vector<double>(length)), recv = send;
+            for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+              constexpr std::array kFar{1e300, 1.0, -1e300, 0x1p-60, 3.0};
+              for (std::size_t i = 0; i < length; ++i)
+                send[rank][i] = kFar[(rank + i) % 5] * static_cast<double>(1 + i % 3);
+            }
+            std::vector<double> expected(length);
+            std::vector<const void*> inputs;
+            for (const auto& input : send) inputs.push_back(input.data());
+            kernels::exact_sum(DType::float64, inputs, expected.data(), length, op == kExactAverage ? ranks : 1);
+            std::vector<Operation> operations(ranks);
+            for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+              Operation& o = operations[rank];
+              o.signature = signature;
+              if (in_place) recv[rank] = send[rank];
+              o.send = reinterpret_cast<const std::byte*>(in_place ? recv[rank].data() : send[rank].data());
+              o.recv = reinterpret_cast<std::byte*>(recv[rank].data());
+              if (in_place && collective == Collective::reduce_scatter) o.recv += rank * count * sizeof(double);
+              o.in_place = in_place;
+              world.runners[rank]->submit(o);
+            }
+            world.settle_all();
+            ++calls;
+            for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+              ASSERT_EQ(world.done[rank], calls);
+              if (collective == Collective::reduce && rank != signature.root) continue;
+              const bool scatters = collective == Collective::reduce_scatter;
+              const double* const got = reinterpret_cast<const double*>(operations[rank].recv);
+              const double* const want = expected.data() + (scatters ? rank * count : 0);
+              ASSERT_EQ(std::memcmp(got, want, count * sizeof(double)), 0) << "rank " << rank;
+            }
+          }
+        }
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "kernels/cpu/partial_form.h"
 #include "tests/unit/kernels/exact_inputs.h"
 #include "tributary/kernels/exact.h"
+#include "tributary/protocol/frame.h"
 
 namespace tributary::kernels {
 namespace {
@@ -105,12 +106,12 @@ TEST_P(Forms, OfNumbersBeyondTheRangeAreRefused) {
   const DType dtype = GetParam();
   const FormRange range = form_range_of(dtype);
   const auto form = [](int exponent, unsigned width, unsigned mark) {
-    Bytes bytes(8 + width);
-    bytes[0] = std::byte{1};
+    Bytes bytes(12 + width);
+    bytes[0] = bytes[4] = std::byte{1};
     const auto stored = static_cast<std::int16_t>(exponent);
-    std::memcpy(&bytes[4], &stored, sizeof(stored));
-    bytes[6] = static_cast<std::byte>(width);
-    bytes[7] = static_cast<std::byte>(mark);
+    std::memcpy(&bytes[8], &stored, sizeof(stored));
+    bytes[10] = static_cast<std::byte>(width);
+    bytes[11] = static_cast<std::byte>(mark);
     return bytes;
   };
   EXPECT_EQ(partial_sum_elements(dtype, form(range.least, 1, 0)), 1U);
@@ -119,22 +120,58 @@ TEST_P(Forms, OfNumbersBeyondTheRangeAreRefused) {
   EXPECT_EQ(partial_sum_elements(dtype, form(range.end() - 7, 1, 0)), std::nullopt);
   EXPECT_EQ(partial_sum_elements(dtype, form(range.least, 1, 2)), std::nullopt) << "a width of 513 bytes";
   Bytes marked = form(0, 1, partial::kMarked >> 8U);
-  marked[6] = std::byte{0};
-  marked[8] = std::byte{15};
+  marked[10] = std::byte{0};
+  marked[12] = std::byte{15};
   EXPECT_EQ(partial_sum_elements(dtype, marked), 1U);
-  marked[8] = std::byte{16};
+  marked[12] = std::byte{16};
   EXPECT_EQ(partial_sum_elements(dtype, marked), std::nullopt) << "an unknown mark";
+}
+
+TEST_P(Forms, CountTheRanksOfTheirValues) {
+  const DType dtype = GetParam();
+  const auto arrays = test::exact_inputs(dtype, test::Family::ordinary, 5, 3, 1);
+  const Bytes two = form_of(dtype, {{arrays[0], false}, {arrays[1], false}}, 3);
+  const Bytes five = form_of(dtype, {{arrays[2], false}, {two, true}, {arrays[3], false}, {arrays[4], false}}, 3);
+  EXPECT_EQ(ranks_of(dtype, {arrays[0], false}), 1U);
+  EXPECT_EQ(ranks_of(dtype, {two, true}), 2U);
+  EXPECT_EQ(ranks_of(dtype, {five, true}), 5U);
+  Bytes wrong = two;
+  const auto say = [&wrong](std::uint32_t ranks) { std::memcpy(&wrong[4], &ranks, sizeof(ranks)); };
+  say(0);
+  EXPECT_EQ(partial_sum_elements(dtype, wrong), std::nullopt);
+  say(kRanksMax + 1);
+  EXPECT_EQ(partial_sum_elements(dtype, wrong), std::nullopt);
+  say(kRanksMax);
+  EXPECT_EQ(partial_sum_elements(dtype, wrong), 3U);
+  EXPECT_EQ(ranks_of(dtype, {form_of(dtype, {{wrong, true}, {wrong, true}}, 3), true}), kRanksMax);
+}
+
+TEST_P(Forms, OfAnyNumberOfInputsHaveTheSameBytes) {
+  const DType dtype = GetParam();
+  const auto arrays = test::exact_inputs(dtype, test::Family::any, 150, 300, 1);
+  std::vector<PartialInput> inputs;
+  for (const Bytes& array : arrays) inputs.push_back({array, false});
+  ManyPartialSums sums;
+  for (int turn = 0; turn < 2; ++turn) {
+    Bytes form(form_bytes_max(dtype, 300));
+    form.resize(sums.add(dtype, inputs, 300, form));
+    EXPECT_EQ(form, tree(arrays, 0, 150, 300));
+    Bytes want(300 * size_of(dtype)), got(want.size());
+    round_partial_sums(dtype, std::vector<PartialInput>{{form, true}}, want.data(), 300, 150);
+    sums.round(dtype, inputs, got.data(), 300, 150);
+    EXPECT_EQ(got, want);
+  }
 }
 
 // 64 liars send the largest number that a form may hold: their sum has no form.
 TEST_P(Forms, BeyondTheRangeGiveNaN) {
   const DType dtype = GetParam();
-  Bytes bytes(8 + 1);
-  bytes[0] = std::byte{1};
+  Bytes bytes(12 + 1);
+  bytes[0] = bytes[4] = std::byte{1};
   const auto exponent = static_cast<std::int16_t>(form_range_of(dtype).end() - 8);
-  std::memcpy(&bytes[4], &exponent, sizeof(exponent));
-  bytes[6] = std::byte{1};
-  bytes[8] = std::byte{127};
+  std::memcpy(&bytes[8], &exponent, sizeof(exponent));
+  bytes[10] = std::byte{1};
+  bytes[12] = std::byte{127};
   const std::vector<PartialInput> liars(kPartialInputsMax, {bytes, true});
   const Bytes form = form_of(dtype, liars, 1);
   ASSERT_EQ(partial_sum_elements(dtype, form), 1U);

@@ -17,7 +17,7 @@ TEST(Numerics, HaveNames) {
 
 TEST(Numerics, AFrameCarriesExactOperatorsOnlyOfFloats) {
   for (std::uint8_t type = 0; type < kDTypeCount; ++type) {
-    for (const ReduceOp op : {kExactSum, kExactAverage}) {
+    for (const ReduceOp op : {kExactSum, kExactAverage, kExactSumOfHosts, kExactAverageOfHosts}) {
       FrameHeader header;
       header.type = FrameType::contribution;
       header.dtype = DType{type};
@@ -36,6 +36,11 @@ TEST(Numerics, AFrameCarriesExactOperatorsOnlyOfFloats) {
 TEST(Numerics, ExactCallsSayWhatTheyAre) {
   const Signature call{.collective = Collective::all_reduce, .dtype = DType::float32, .op = kExactSum, .count = 7};
   EXPECT_EQ(to_string(call), "all_reduce of 7 float32 (exact sum)");
+  Signature between = call;
+  between.op = between_hosts(call.op);
+  EXPECT_EQ(to_string(between), "all_reduce of 7 float32 (exact sum between hosts)");
+  between.op = between_hosts(kExactAverage);
+  EXPECT_EQ(to_string(between), "all_reduce of 7 float32 (exact avg between hosts)");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "tree-manager/identity": PROTOCOL,
     "tree-manager": MANAGER,
     "client/include": set(),
-    "client/operation": {"protocol", "transport", "client/schedule"},
+    "client/operation": {*DATA_PLANE, "client/schedule"},
     "client/schedule": PROTOCOL,
     # service-kit: mistakes in a file have one form everywhere
     "client/tuning": {*PROTOCOL, "client/schedule", "service-kit"},

@@ -24,13 +24,23 @@ inline constexpr std::uint8_t kNumericsCount = 2;
 }
 
 /// The sum and the average of a communicator with exact numerics. Their bits come from one sum of the values of all
-/// ranks, so no frame carries a partial result of them. Their numbers are part of the wire format, and tributary.h does
-/// not have them.
+/// ranks, so ranks send and get no partial result of them. Their numbers are part of the wire format, and tributary.h
+/// does not have them.
 inline constexpr ReduceOp kExactSum{6};
 inline constexpr ReduceOp kExactAverage{7};
+/// The same between hosts: every leader contributes a form (sum_form.h) with the sum of its host's ranks.
+inline constexpr ReduceOp kExactSumOfHosts{8};
+inline constexpr ReduceOp kExactAverageOfHosts{9};
 
 [[nodiscard]] constexpr bool is_exact(ReduceOp op) noexcept {
-  return op == kExactSum || op == kExactAverage;
+  return kExactSum <= op && op <= kExactAverageOfHosts;
+}
+[[nodiscard]] constexpr bool is_exact_of_hosts(ReduceOp op) noexcept {
+  return op == kExactSumOfHosts || op == kExactAverageOfHosts;
+}
+/// Returns the operator between hosts for an exact operator of ranks.
+[[nodiscard]] constexpr ReduceOp between_hosts(ReduceOp exact) noexcept {
+  return exact == kExactAverage ? kExactAverageOfHosts : kExactSumOfHosts;
 }
 
 /// True for the types whose sums are rounded.

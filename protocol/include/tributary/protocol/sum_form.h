@@ -1,6 +1,6 @@
 #pragma once
-// The sizes of forms, in which exact sums of some of the ranks travel from one aggregator to the next. docs/protocol.md
-// draws them, and kernels/partial_sum.h makes them.
+// The sizes of forms, in which exact sums of some of the ranks travel from one aggregator to the next, and between hosts.
+// docs/protocol.md draws them, and kernels/partial_sum.h makes them.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 namespace tributary {
 
 inline constexpr std::size_t kFormBlockElements = 256;
-inline constexpr std::size_t kFormHeadBytes = 4;       // the number of elements
+inline constexpr std::size_t kFormHeadBytes = 8;       // the numbers of elements (4 bytes) and of ranks (4 bytes)
 inline constexpr std::size_t kFormBlockHeadBytes = 4;  // the exponent (2 bytes), and the width (2 bytes)
 
 /// The numbers that a form may hold: multiples of 2^least of `width_max` bytes. Sums of 2^27 ranks fit.
