@@ -14,6 +14,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 MTU = 9000
@@ -153,6 +154,7 @@ class Network:
         _ip("netns", "add", host.namespace)
         _sysctl(host.namespace, "net.ipv6.conf.all.disable_ipv6=1", needed=False)
         if self._congestion_control:
+            _check_allowed(self._congestion_control)
             _sysctl(host.namespace, f"net.ipv4.tcp_congestion_control={self._congestion_control}")
         port = f"port{index}"
         _ip("-n", self._switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
@@ -170,6 +172,17 @@ class Network:
         for host in self.hosts.values():
             subprocess.run(["ip", "netns", "del", host.namespace], capture_output=True)
         subprocess.run(["ip", "netns", "del", self._switch], capture_output=True)
+
+
+def _check_allowed(congestion_control: str) -> None:
+    """Linux lets a network namespace use only the congestion controls on the machine's list."""
+    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().strip()
+    if congestion_control not in allowed.split():
+        wanted = f"{allowed} {congestion_control}"
+        raise NamespaceError(
+            f"this machine lets namespaces use only {allowed}; to allow {congestion_control} until the next start: "
+            f'sysctl -w net.ipv4.tcp_allowed_congestion_control="{wanted}"'
+        )
 
 
 def _sysctl(namespace: str, assignment: str, needed: bool = True) -> None:

@@ -4,8 +4,8 @@
 // The cost model chooses before the first operation, and it can be wrong: a link is slower than the topology says, an
 // aggregator is shared or slow, or the processors are the limit. So for each collective and each class of sizes (a
 // power of two), Adaptation measures the choice in use. It also measures each other path for a few operations (a
-// *trial*), unless the model rules the path out: by much, or in the first round by little, if the choice in use takes
-// exactly what the model expects of these links. The path with the least median stays. For a split it also moves the
+// *trial*), unless the model rules the path out. If the choice in use takes what the model expects, the model knows the
+// links: then the ranks alone have their first trial only when it costs at most 1 % of the time. The path with the least median stays. For a split it also moves the
 // share until both parts take the same time, as in the division of Y. Jiang et al. (OSDI 2020). If a split takes longer
 // than the links need, the processors are the limit, and both parts share them: it then tries half of the trees' share,
 // then a quarter, and so on.

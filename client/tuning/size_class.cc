@@ -29,10 +29,10 @@ constexpr double kObvious = 0.8;
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
 /// If the choice in use takes as long as the model expects from the links' rates, up to the first factor, the model knows
-/// these links: then the first round has no trial of the ranks alone if they should take the second factor of this time.
-/// An operation of a second would lose seconds by it. Later rounds have the trial all the same.
+/// these links. If the ranks alone should then take at least the second factor of this time, their first trial waits
+/// until it costs little: a few operations of a second would lose seconds by it.
 constexpr double kAsExpected = 1.1;
-constexpr double kRuledOutAsExpected = 1.05;
+constexpr double kDeferredFrom = 1.05;
 constexpr double kWorse = Alarm::kWorse;
 /// The part of the time that trials of a path may cost.
 constexpr double kCostOfTrials = 0.01;
@@ -351,11 +351,14 @@ Decision Adaptation::SizeClass::balance(const Figures& figures, TimePoint now) {
 Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   tried_[static_cast<std::size_t>(best_.path)] = true;
   know(best_, best_us_);
+  const double ruled_out = figures.trees_gbits > 0 ? kRuledOutByRates : kRuledOut;
   for (const Path path : {Path::ranks, Path::tree, Path::split}) {
     if (std::exchange(tried_[static_cast<std::size_t>(path)], true)) continue;
     if (now < not_before_[static_cast<std::size_t>(path)]) continue;
     const auto it = prospect(path, figures, ranks);
-    if (it && it->time_us < ruled_out(path, figures, ranks) * best_us_) return try_out(it->choice);
+    if (!it || it->time_us >= (path == Path::split ? 1 - kGain : ruled_out) * best_us_) continue;
+    if (path == Path::ranks && defer_ranks(it->time_us, figures, ranks, now)) continue;
+    return try_out(it->choice);
   }
   if (const auto it = prospect_of_less(figures, ranks); it && it->time_us < (1 - kGain) * best_us_) {
     least_tried_ = it->choice.tree_share;
@@ -369,13 +372,16 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
   return rest();
 }
 
-/// Returns the factor of the present choice's time from which on a path has no trial.
-double Adaptation::SizeClass::ruled_out(Path path, const Figures& figures, std::uint32_t ranks) const {
-  if (path == Path::split) return 1 - kGain;
-  if (figures.trees_gbits <= 0) return kRuledOut;
+/// Defers the first trial of the ranks alone if the model can be trusted to say what it would cost. Returns whether it
+/// did.
+bool Adaptation::SizeClass::defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks, TimePoint now) {
+  TimePoint& earliest = not_before_[static_cast<std::size_t>(Path::ranks)];
+  if (earliest != TimePoint{} || figures.trees_gbits <= 0) return false;
   const double expected = modelled_us(best_.path, figures, ranks);
   const bool as_expected = best_us_ < kAsExpected * expected && expected < kAsExpected * best_us_;
-  return path == Path::ranks && as_expected && rest_ == kRestFirst ? kRuledOutAsExpected : kRuledOutByRates;
+  if (!as_expected || ranks_us < kDeferredFrom * best_us_) return false;
+  earliest = now + earned((ranks_us - best_us_) * kSamples);
+  return true;
 }
 
 Decision Adaptation::SizeClass::rest() {

@@ -83,7 +83,7 @@ class Adaptation::SizeClass {
   [[nodiscard]] double time_of_trees_part(double part, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double modelled_us(Path path, const Figures& figures, std::uint32_t ranks) const;
-  [[nodiscard]] double ruled_out(Path path, const Figures& figures, std::uint32_t ranks) const;
+  [[nodiscard]] bool defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks, TimePoint now);
 
   const Collective collective_;
   const std::uint64_t size_, above_, upto_;
