@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "client/cli/terminal/counted.h"
 #include "client/cli/terminal/table.h"
 
 namespace tributary::cli {
@@ -31,7 +32,7 @@ std::string seconds_text(double seconds) {
 }
 
 std::string number_of_aggregators(std::uint64_t number) {
-  return fmt::format("{} aggregator{}", number, number == 1 ? "" : "s");
+  return counted(number, "aggregator", "aggregators");
 }
 
 std::string head_text(const BudgetInput& input, const Budget& budget) {

@@ -11,6 +11,7 @@
 
 #include "client/cli/manager/group_view.h"
 #include "client/cli/manager/tree_drawing.h"
+#include "client/cli/terminal/counted.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/table.h"
 #include "client/cli/tuning/explain_local.h"
@@ -117,15 +118,17 @@ std::string status_text(const json& s, const TableStyle&) {
          fmt::format("aggregators  {} active, {} draining, {} suspected, {} expired; {} of {} reserved\n",
                      number(a, "active"), number(a, "draining"), number(a, "suspected"), number(a, "expired"),
                      bytes_text(number(a, "memory_reserved_bytes")), bytes_text(number(a, "memory_bytes"))) +
-         fmt::format("groups       {} in-network, {} on fallback; {} ranks, {} lanes\n", number(g, "in_network"),
-                     number(g, "fallback"), number(g, "ranks"), number(g, "lanes")) +
+         fmt::format("groups       {} in-network, {} on fallback; {}, {}\n", number(g, "in_network"),
+                     number(g, "fallback"), counted(number(g, "ranks"), "rank", "ranks"),
+                     counted(number(g, "lanes"), "lane", "lanes")) +
          fmt::format("bytes        {} in-network, {} between ranks, {} in shared memory\n",
                      share_text(number(g, "bytes_in_network"), number(g, "bytes_in_network") +
                                                                    number(g, "bytes_between_ranks") +
                                                                    number(g, "bytes_in_shared_memory")),
                      bytes_text(number(g, "bytes_between_ranks")), bytes_text(number(g, "bytes_in_shared_memory"))) +
-         fmt::format("topology     {} ({}): {} hosts, {} switches\n", text(t, "fabric"), text(t, "source"),
-                     number(t, "hosts"), number(t, "switches"));
+         fmt::format("topology     {} ({}): {}, {}\n", text(t, "fabric"), text(t, "source"),
+                     counted(number(t, "hosts"), "host", "hosts"),
+                     counted(number(t, "switches"), "switch", "switches"));
 }
 
 /// Returns all addresses of an aggregator; an older manager knows only one of them.

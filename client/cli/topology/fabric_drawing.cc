@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "client/cli/terminal/counted.h"
 #include "client/cli/terminal/table.h"
 #include "client/cli/topology/places.h"
 #include "tree-manager/topology/name_folding.h"
@@ -25,10 +26,6 @@ std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kNamesShown; ++i) text += (i == 0 ? "" : ", ") + names[i];
   return names.size() <= kNamesShown ? text : text + fmt::format(" and {} more", names.size() - kNamesShown);
-}
-
-std::string counted(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 class Drawing {

@@ -76,6 +76,7 @@ TEST_F(Listings, StatusShowsTheSums) {
   EXPECT_THAT(good({"status"}).output, HasSubstr("3 active, 0 draining, 0 suspected, 0 expired"));
   EXPECT_THAT(good({"status"}).output,
               testing::ContainsRegex("bytes +4 KiB \\(50.0 %\\) in-network, 4 KiB between ranks"));
+  EXPECT_THAT(good({"status"}).output, testing::ContainsRegex("; 8 ranks, 1 lane\n")) << "one lane is no lanes";
   const json status = json_of({"status"});
   EXPECT_EQ(status.at("manager"), cluster_->manager_url());
   EXPECT_EQ(status.at("aggregators").at("active"), 3);
