@@ -6,6 +6,7 @@
 
 #include "client/plugins/mpi/job.h"
 #include "client/plugins/mpi/nonblocking.h"
+#include "client/plugins/mpi/numerics.h"
 #include "client/plugins/mpi/persistent.h"
 #include "client/plugins/mpi/progress.h"
 
@@ -168,6 +169,7 @@ bool Communicator::offered(tributary_unique_id& id) const {
 tributary_comm* Communicator::join(const tributary_unique_id& id) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   config.still_wanted = &turn_mpi_and_go_on;
+  config.numerics = numerics_of(comm_);
   tributary_comm* comm = nullptr;
   const tributary_status status = tributary_comm_init_rank_config(&comm, size_, &id, rank_, &config);
   if (status != TRIBUTARY_OK) {
@@ -222,6 +224,12 @@ void Communicator::release(tributary_comm* reserved) {
   for (Reserved& one : reserved_) {
     if (one.comm == reserved) one.used = false;
   }
+}
+
+void Communicator::renew() {
+  if (tributary_ == nullptr && reserved_.empty()) return;
+  end();
+  state_ = State::unmade;
 }
 
 void Communicator::end() {

@@ -50,6 +50,10 @@ class Communicator {
   /// Takes back a communicator that reserve() has given, for a later request. Waits for no other rank.
   void release(tributary_comm* reserved);
 
+  /// Ends libtributary's communicators with these ranks, because their settings have changed: the next call makes
+  /// others. Collective.
+  void renew();
+
   [[nodiscard]] tributary_comm* tributary() const noexcept { return tributary_; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }

@@ -1,8 +1,9 @@
-// MPI's calls for Fortran that have no buffer: begin, end, barrier, and those that take requests.
+// MPI's calls for Fortran that have no buffer: begin, end, barrier, and those that take requests or info keys.
 #include "client/plugins/mpi/blocking.h"
 #include "client/plugins/mpi/fortran.h"
 #include "client/plugins/mpi/job.h"
 #include "client/plugins/mpi/nonblocking.h"
+#include "client/plugins/mpi/numerics.h"
 #include "client/plugins/mpi/persistent.h"
 
 namespace mpi = tributary::mpi;
@@ -138,4 +139,22 @@ FORTRAN_CALL(startall, (Integer count, Integer requests, Integer error), (count,
 FORTRAN_CALL(request_free, (Integer request, Integer error), (request, error)) {
   mpi::forget_persistent(PMPI_Request_f2c(*request));
   FORTRAN_PASS(request_free, request, error)();
+}
+
+FORTRAN_CALL(comm_set_info, (Integer comm, Integer info, Integer error), (comm, info, error)) {
+  clear(error);
+  FORTRAN_PASS(comm_set_info, comm, info, error)();
+  if (!failed(error)) mpi::take_numerics(PMPI_Comm_f2c(*comm), PMPI_Info_f2c(*info));
+}
+
+FORTRAN_CALL(comm_get_info, (Integer comm, Integer info, Integer error), (comm, info, error)) {
+  clear(error);
+  FORTRAN_PASS(comm_get_info, comm, info, error)();
+  if (!failed(error)) mpi::show_numerics(PMPI_Comm_f2c(*comm), PMPI_Info_f2c(*info));
+}
+
+FORTRAN_CALL(comm_dup_with_info, (Integer comm, Integer info, Integer made, Integer error), (comm, info, made, error)) {
+  clear(error);
+  FORTRAN_PASS(comm_dup_with_info, comm, info, made, error)();
+  if (!failed(error)) mpi::take_numerics(PMPI_Comm_f2c(*made), PMPI_Info_f2c(*info));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "client/plugins/mpi/communicator.h"
+#include "client/plugins/mpi/numerics.h"
 #include "client/plugins/mpi/report.h"
 
 namespace tributary::mpi {
@@ -56,7 +57,8 @@ void begin_job() {
   settings.measured = of_rank_0[1] != 0;
   settings.off = of_rank_0[2] != 0;
   if (settings.off) note_reason("TRIBUTARY_MPI_MIN_BYTES=off");
-  if (!settings.off && Communicator::prepare()) in_use.store(&settings, std::memory_order_release);
+  if (!settings.off && Communicator::prepare() && prepare_numerics())
+    in_use.store(&settings, std::memory_order_release);
 }
 
 void end_job() {

@@ -322,6 +322,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(what, "large counts") == 0) large_counts();
   if (strcmp(what, "persistent") == 0) persistent();
+  if (strcmp(what, "numerics") == 0) numerics();
   if (threads) at_once(provided);
   if (threads) under_load();
   if (strcmp(what, "message") == 0) message_under_way();

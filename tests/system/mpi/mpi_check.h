@@ -33,6 +33,7 @@ double sum(int size, int i);
 void parts(void);
 void nonblocking_parts(void);
 void large_counts(void);
+void numerics(void);
 void persistent(void);
 void under_load(void);
 void until_file(const char* name);

@@ -8,6 +8,7 @@ program mpi_check_f08
   integer, parameter :: m = 5000
   integer, allocatable :: numbers(:), parts(:), others(:), counts(:), places(:)
   type(MPI_Request) :: request
+  type(MPI_Info) :: info
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -46,6 +47,14 @@ program mpi_check_f08
   do i = 1, m * ranks
     if (others(i) /= ranks - 1 - (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 6)
   end do
+  ! An exact sum keeps the small values, which a rounded sum loses beside the large ones.
+  call MPI_Info_create(info)
+  call MPI_Info_set(info, 'tributary_numerics', 'exact')
+  call MPI_Comm_set_info(MPI_COMM_WORLD, info)
+  call MPI_Info_free(info)
+  values = merge(1e30, merge(-1e30, 1.0, rank == 2), rank == 0)
+  call MPI_Allreduce(values, sums, n, MPI_REAL, MPI_SUM, MPI_COMM_WORLD)
+  if (any(sums /= ranks - 2)) call MPI_Abort(MPI_COMM_WORLD, 7)
   if (rank == 0) print '(a,i0,a)', 'all right on ', ranks, ' ranks'
   call MPI_Finalize()
 end program

@@ -46,6 +46,16 @@ TEST(Mpi, PersistentCollectivesGoByTributary) {
   EXPECT_EQ(count(job.output(), "MPI_Allgather: by Tributary 42 calls"), 1U) << job.output();
 }
 
+TEST(Mpi, AnInfoKeyChoosesTheNumericsOfACommunicator) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " numerics");
+  ASSERT_TRUE(job.good()) << job.output();
+  EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 8 calls"), 1U) << job.output();
+  EXPECT_EQ(count(job.output(), "info key tributary_numerics: the value has no meaning"), 1U) << job.output();
+  EXPECT_EQ(count(job.output(), "info key tributary_numerics: the ranks give different values"), 1U) << job.output();
+}
+
 TEST(Mpi, CallsWithLargeCountsGoByTributary) {
   if (Job::kOpenMpi) GTEST_SKIP() << "Open MPI 4 has no calls with large counts";
   Workshop workshop;
