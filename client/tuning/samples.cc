@@ -25,25 +25,30 @@ Samples::Values Samples::sorted(double Times::* of) const {
   return values;
 }
 
-double Samples::sum_of_last(std::size_t count) const noexcept {
-  double sum = 0;
-  for (std::size_t i = 1; i <= count; ++i) sum += times_[count_ - i].whole_us;
-  return sum;
+void Samples::keep_last(std::size_t count) noexcept {
+  if (count >= count_) return;
+  const auto begin = times_.begin();
+  std::copy(begin + static_cast<std::ptrdiff_t>(count_ - count), begin + static_cast<std::ptrdiff_t>(count_), begin);
+  count_ = count;
+  sum_us_ = 0;
+  for (std::size_t i = 0; i < count_; ++i) sum_us_ += times_[i].whole_us;
 }
 
 void Samples::add(const Times& times) noexcept {
   if (count_ == times_.size()) keep_last(count_ - 1);
   times_[count_++] = times;
-  while (count_ > Adaptation::kSamples && sum_of_last(count_ - 1) >= Adaptation::kEnoughUs) keep_last(count_ - 1);
+  sum_us_ += times.whole_us;
+  while (count_ > Adaptation::kSamples && sum_us_ - times_[0].whole_us >= Adaptation::kEnoughUs) keep_last(count_ - 1);
 }
 
+// The last time comes first: if it is short, as in most calls, nothing else is looked at.
 bool Samples::are_long() const noexcept {
-  return count_ > 0 && least() > kLongUs;
+  return count_ > 0 && times_[count_ - 1].whole_us > kLongUs && least() > kLongUs;
 }
 
 bool Samples::decide() const {
   if (count_ == times_.size()) return true;
-  if (count_ >= Adaptation::kSamples && sum_of_last(count_) >= Adaptation::kEnoughUs) return true;
+  if (count_ >= Adaptation::kSamples && sum_us_ >= Adaptation::kEnoughUs) return true;
   return count_ >= kSamplesAlike && are_long() && greatest() < kAlike * least();
 }
 

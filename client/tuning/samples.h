@@ -15,15 +15,14 @@ class Samples {
   struct Times {
     double whole_us = 0, trees_us = 0, ranks_us = 0;
   };
-  void clear() noexcept { count_ = 0; }
+  void clear() noexcept {
+    count_ = 0;
+    sum_us_ = 0;
+  }
   /// Adds times, and forgets the oldest times that a decision does not need any more.
   void add(const Times& times) noexcept;
   /// Forgets all except the last `count` times.
-  void keep_last(std::size_t count) noexcept {
-    if (count >= count_) return;
-    std::ranges::rotate(times_, times_.begin() + static_cast<std::ptrdiff_t>(count_ - count));
-    count_ = count;
-  }
+  void keep_last(std::size_t count) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   /// Returns the last times; there must be some.
   [[nodiscard]] const Times& last() const noexcept { return times_[count_ - 1]; }
@@ -53,10 +52,9 @@ class Samples {
   using Values = std::array<double, Adaptation::kSamplesMax>;
   [[nodiscard]] Values sorted(double Times::* of) const;
 
-  [[nodiscard]] double sum_of_last(std::size_t count) const noexcept;
-
   std::array<Times, Adaptation::kSamplesMax> times_{};
   std::size_t count_ = 0;
+  double sum_us_ = 0;  // sum of the whole times, so that no short operation looks at all of them
 };
 
 /// Averages the times of operations that overlap.
