@@ -41,6 +41,10 @@ constexpr double kAlarm = 1.5;
 /// If a split's trees take longer than its ranks by this factor, the class reacts to one operation. A late rank would
 /// delay both parts.
 constexpr double kSudden = 2.5;
+/// While a class rests, as many short operations as take the first time pass between two decisions, at most the second
+/// number. A decision sorts its times, which costs as much as a short operation.
+constexpr double kPaceUs = 5'000;
+constexpr double kPassedOverMost = 1'000;
 /// If a split is slower than the links by this factor, another limit is likely: in most cases processors.
 constexpr double kBusy = 1.05;
 /// The factor by which the times of a split's parts may differ.
@@ -149,7 +153,7 @@ void Adaptation::SizeClass::took_effect(std::uint64_t first) {
 
 Decision Adaptation::SizeClass::decide(const Figures& figures, std::uint32_t ranks, TimePoint now) {
   if (std::exchange(asks_first_, false)) return ask_first();
-  if (!agreed_ || samples_.size() == 0) return std::nullopt;
+  if (!agreed_ || pass_over_ > 0 || samples_.size() == 0) return std::nullopt;
   return trial_ ? judge_trial(figures, ranks, now) : judge_steady(figures, ranks, now);
 }
 
@@ -294,7 +298,11 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
     learn_from_parts(figures);
   }
   if (now >= rest_until_) return next(figures, ranks, now);
-  if (!samples_.are_long()) samples_.keep_last(samples_.size() / 2);  // not each short operation is worth a decision
+  if (!samples_.are_long()) {  // not each short operation is worth a decision
+    samples_.keep_last(samples_.size() / 2);
+    overlapping_.clear();
+    pass_over_ = static_cast<std::uint32_t>(std::min(kPaceUs / best_us_, kPassedOverMost));
+  }
   return std::nullopt;
 }
 
