@@ -41,6 +41,10 @@ Result<std::string> get(const std::string& url, const std::string& target) {
                                                                                  : std::string(line.substr(0, 200)));
 }
 
+std::string name_of(const JobPlaces::Aggregator& aggregator) {
+  return "aggregator " + aggregator.name + " (" + aggregator.http + ")";
+}
+
 /// Calls `work` for each element, on several threads.
 template <class Element, class Work>
 void for_all(std::vector<Element>& elements, Work work) {
@@ -82,11 +86,11 @@ void AggregatorTraces::begin_one(Asked& asked, const std::string& job, double se
   }
 }
 
-void AggregatorTraces::take(TraceParts& parts) {
+void AggregatorTraces::take(std::vector<TraceDocument>& documents) {
   for_all(asked_, take_one);
   for (Asked& asked : asked_) {
-    if (!asked.trouble.empty()) continue;
-    if (const auto added = add_aggregator(parts, asked.answer); !added) asked.trouble = added.error().message;
+    if (asked.trouble.empty())
+      documents.push_back({.from = name_of(asked.aggregator), .text = std::move(asked.answer)});
     asked.answer.clear();
   }
 }
@@ -104,8 +108,7 @@ void AggregatorTraces::take_one(Asked& asked) {
 std::vector<std::string> AggregatorTraces::troubles() const {
   std::vector<std::string> sentences;
   for (const Asked& asked : asked_) {
-    if (!asked.trouble.empty())
-      sentences.push_back("aggregator " + asked.aggregator.name + " (" + asked.aggregator.http + "): " + asked.trouble);
+    if (!asked.trouble.empty()) sentences.push_back(name_of(asked.aggregator) + ": " + asked.trouble);
   }
   return sentences;
 }

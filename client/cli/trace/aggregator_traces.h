@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/cli/trace/job_places.h"
+#include "client/cli/trace/trace_recordings.h"
 
 namespace tributary::cli {
 
@@ -15,7 +16,7 @@ class AggregatorTraces {
   /// Begins to record the job at all aggregators.
   void begin(const std::string& job, double seconds);
   /// Adds the recordings, when their time is over.
-  void take(TraceParts& parts);
+  void take(std::vector<TraceDocument>& documents);
   /// Returns a sentence for each aggregator that has given no trace.
   [[nodiscard]] std::vector<std::string> troubles() const;
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -18,6 +20,7 @@
 #include "client/cli/trace/chrome_trace.h"
 #include "client/cli/trace/job_places.h"
 #include "client/cli/trace/trace_parts.h"
+#include "client/cli/trace/trace_recordings.h"
 #include "service-kit/status_folder.h"
 
 namespace tributary::cli {
@@ -26,6 +29,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kReadLimit{10};  // an answer may have megabytes
+// Aggregators may begin late, and then record for the whole time. The ranks record until the command takes their
+// answers, or for this time longer if the command ends.
+constexpr std::chrono::milliseconds kRanksLonger{10'000};
 
 void tell(const std::string& sentence) {
   std::fprintf(stderr, "tributary trace: %s\n", printable(sentence).c_str());
@@ -70,7 +76,7 @@ JobPlaces find_places(const TraceOptions& options, const std::string& job) {
 
 /// Begins at the ports, and removes those that record nothing.
 void begin_at(JobPorts& job, double seconds) {
-  const auto time = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  const auto time = kRanksLonger + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   std::vector<std::string> recording;
   for (const PortAnswer& answer : ask_ports(job.ports, fmt::format("trace begin {}\n", time.count()))) {
     if (answer.text == "recording\n") {
@@ -83,13 +89,14 @@ void begin_at(JobPorts& job, double seconds) {
   job.ports = std::move(recording);
 }
 
-void take_from(const JobPorts& job, TraceParts& parts) {
-  for (const PortAnswer& answer : ask_ports(job.ports, "trace json\n", kReadLimit)) {
-    const Status added = answer.trouble.empty() ? add_ranks(parts, answer.text) : fail(Errc::io, answer.trouble);
-    if (!added) tell("no trace from " + answer.port + ": " + added.error().message);
+void take_from(const JobPorts& job, std::vector<TraceDocument>& documents) {
+  for (PortAnswer& answer : ask_ports(job.ports, "trace json\n", kReadLimit)) {
+    if (answer.trouble.empty()) {
+      documents.push_back({.from = answer.port, .text = std::move(answer.text)});
+    } else {
+      tell("no trace from " + answer.port + ": " + answer.trouble);
+    }
   }
-  std::erase_if(parts.ranks, [&job](const TracedRank& rank) { return rank.job != job.job; });
-  std::ranges::sort(parts.ranks, {}, [](const TracedRank& rank) { return std::pair(rank.rank, rank.group); });
 }
 
 std::vector<std::string> lost_lines(const TraceParts& parts) {
@@ -106,15 +113,14 @@ std::vector<std::string> lost_lines(const TraceParts& parts) {
   return lines;
 }
 
-/// Writes the file. `ago`: time since the trace began.
-Status write_file(const std::string& path, TraceParts& parts, Clock::duration ago) {
+/// Writes the file. `ago`: nanoseconds since the trace began.
+Status write_trace(const std::string& path, TraceParts& parts, std::int64_t ago) {
   const SegmentWays ways(parts);
   const auto offsets = offsets_of(parts, ways);
   std::vector<std::string> notes = clock_lines(parts, offsets);
   std::ranges::copy(lost_lines(parts), std::back_inserter(notes));
   shift(parts, offsets);
-  const std::int64_t from = parts.clocks[parts.ranks.front().clock].steady -
-                            std::chrono::duration_cast<std::chrono::nanoseconds>(ago).count();
+  const std::int64_t from = parts.clocks[parts.ranks.front().clock].steady - ago;
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   const ChromeCounts counts = write_chrome_trace(out, parts, ways, from, notes);
   out.close();
@@ -126,36 +132,65 @@ Status write_file(const std::string& path, TraceParts& parts, Clock::duration ag
   return {};
 }
 
-}  // namespace
+/// Writes the trace of the recordings. `places`: what the manager knows about the job; empty: nothing.
+Status write_merged(const TraceOptions& options, const TraceRecordings& recordings, const JobPlaces& places) {
+  std::vector<std::string> troubles;
+  TraceParts parts = parts_of(recordings, troubles);
+  for (const std::string& sentence : troubles) tell("no trace of " + sentence);
+  if (parts.ranks.empty()) return fail(Errc::io, "job '" + recordings.job + "' has ended");
+  for (const std::string& sentence : missing_ranks(parts.ranks, places)) tell("no trace of " + sentence);
+  const std::string standard = "trace-" + service::file_name_of(recordings.job) + ".json";
+  return write_trace(options.into.empty() ? standard : options.into, parts, recordings.ago);
+}
 
-int trace(const TraceOptions& options) {
-  auto job = find_ports(options);
-  if (!job) {
-    tell(job.error().message);
-    return exit_code_of(job.error().code);
+Status write_parts(const std::string& path, const TraceRecordings& recordings) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << to_json(recordings);
+  out.close();
+  if (!out) return fail(Errc::io, path + " cannot be written");
+  std::printf("the recordings of %zu processes of ranks and %zu aggregators are in %s\n", recordings.ranks.size(),
+              recordings.aggregators.size(), path.c_str());
+  return {};
+}
+
+Status merge(const TraceOptions& options) {
+  TraceRecordings recordings{.job = options.job, .ranks = {}, .aggregators = {}};
+  for (const std::string& path : options.merged) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    if (!in.is_open()) return fail(Errc::io, path + " cannot be read");
+    if (const Status added = add_recordings(recordings, text); !added)
+      return fail(Errc::bad_argument, path + ": " + added.error().message);
   }
+  return write_merged(options, recordings, {});
+}
+
+/// Records, and writes the file that the options ask for.
+Status record(const TraceOptions& options) {
+  auto job = find_ports(options);
+  if (!job) return std::unexpected(job.error());
   const JobPlaces places = find_places(options, job->job);
   AggregatorTraces aggregators(places.aggregators);
   const auto begun = Clock::now();
   begin_at(*job, options.seconds);
-  if (job->ports.empty()) return kExitFailed;
+  if (job->ports.empty()) return fail(Errc::io, "no process of job '" + job->job + "' records");
   aggregators.begin(job->job, options.seconds);
   std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
-  TraceParts parts;
-  take_from(*job, parts);
-  const auto ago = Clock::now() - begun;
-  if (parts.ranks.empty()) {
-    tell("job '" + job->job + "' has ended");
-    return kExitFailed;
-  }
-  aggregators.take(parts);
+  TraceRecordings recordings{.job = job->job, .ranks = {}, .aggregators = {}};
+  take_from(*job, recordings.ranks);
+  recordings.ago = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count();
+  aggregators.take(recordings.aggregators);
   for (const std::string& sentence : aggregators.troubles()) tell("no trace of " + sentence);
-  for (const std::string& sentence : missing_ranks(parts.ranks, places)) tell("no trace of " + sentence);
-  const std::string path = options.into.empty() ? "trace-" + service::file_name_of(job->job) + ".json" : options.into;
-  const Status written = write_file(path, parts, ago);
+  return options.parts.empty() ? write_merged(options, recordings, places) : write_parts(options.parts, recordings);
+}
+
+}  // namespace
+
+int trace(const TraceOptions& options) {
+  const Status written = options.merged.empty() ? record(options) : merge(options);
   if (written) return kExitGood;
   tell(written.error().message);
-  return kExitFailed;
+  return exit_code_of(written.error().code);
 }
 
 }  // namespace tributary::cli

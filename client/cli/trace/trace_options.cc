@@ -23,6 +23,12 @@ void describe_trace(CLI::App& app, std::function<int()>& action) {
                       {.value = "SECONDS", .help = "How long to record", .standard = "2"});
   service::add_text(*sub, "--into", options->into,
                     {.value = "FILE", .help = "The file to write", .standard = "trace-JOB.json"});
+  CLI::Option* const parts =
+      service::add_text(*sub, "--parts", options->parts,
+                        {.value = "FILE", .help = "Write what was recorded to this file, for --merge, and no trace"});
+  sub->add_option("--merge", options->merged, "Make one trace of what several hosts have recorded with --parts")
+      ->type_name("FILE...")
+      ->excludes(parts);
   service::add_text(*sub, "--dir", options->folder,
                     {.value = "FOLDER",
                      .help = "Folder of the ranks' status ports",

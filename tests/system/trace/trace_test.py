@@ -79,6 +79,17 @@ class Trace:
     def operations(self, process: str) -> list[dict]:
         return [one for (pid, _), slices in self.slices.items() if self.processes[pid] == process for one in slices if one["cat"] == "operation"]
 
+    def in_all_recordings(self) -> list[int]:
+        """Returns the flows of segments that began and ended while all processes recorded: each process begins and ends its recording at a time of its own."""
+        moments: dict[int, list[float]] = defaultdict(list)
+        longest = 0.0
+        for (pid, _), slices in self.slices.items():
+            moments[pid] += [one["ts"] for one in slices if one["cat"] == "segment"]
+            longest = max([longest, *(one["dur"] for one in slices if one["cat"] == "operation")])
+        begin = max(min(times) for times in moments.values())
+        end = min(max(times) for times in moments.values()) - longest
+        return [number for number, points in self.flows.items() if begin < points[0][1]["ts"] < end]
+
     def way(self, number: int) -> list[str]:
         """Returns the names of the processes that the flow goes through, in the order of their times."""
         points = sorted((point for _, point in self.flows[number]), key=lambda point: point["ts"])
@@ -132,6 +143,12 @@ class Traces(Daemons):
         records = [record for group in json.loads(dumped.stdout)["groups"] for record in group["records"]]
         return bool(records) and all(record["operations"] and record["operations"][-1]["path"] == path for record in records)
 
+    def seconds_of_operations(self, number: int) -> float:
+        """Returns the time that this many operations take, by the longest of the last ones: a trace of a slow build on a busy machine must be longer."""
+        dumped = json.loads(self.tributary("dump", "--dir", str(self.ports), "--form", "json").stdout)
+        last = [one for group in dumped["groups"] for record in group["records"] for one in record["operations"][-10:] if one["outcome"] == "success"]
+        return number * max(one["ended_ns"] - one["queued_ns"] for one in last) / 1e9
+
     def trace(self, *arguments: str, seconds: float = 0.3) -> subprocess.CompletedProcess:
         return self.tributary("trace", "--seconds", str(seconds), "--dir", str(self.ports), "--into", str(self.file), *arguments, TRIBUTARY_MANAGER=self.url)
 
@@ -144,7 +161,7 @@ class Traces(Daemons):
         self.addCleanup(run.terminate)
         self.wait_until(lambda: self.ports.exists() and self.reduces("in-network"), "the ranks do not use the trees")
         self.url = (self.folder / "url").read_text().strip()
-        traced = self.trace("--job", "training")
+        traced = self.trace("--job", "training", seconds=min(max(self.seconds_of_operations(20), 0.3), 10))
         self.assertEqual(traced.returncode, 0, traced.stderr)
         self.assertEqual(traced.stderr, "")
         self.assertRegex(traced.stdout, "^ranks: 4, aggregators: 3, operations: [0-9]+, segments: [0-9]+\n")
@@ -160,10 +177,9 @@ class Traces(Daemons):
             self.assertEqual({one["args"]["path"] for one in operations}, {"in-network"})
         lanes = {name.split(",")[0] for name in trace.threads.values() if name.startswith("lane ")}
         self.assertEqual(lanes, {"lane 0", "lane 1"})
-        whole = [number for number, points in trace.flows.items() if len(points) == len(MOMENTS_OF_A_FLOW)]
-        self.assertGreater(len(whole), len(trace.flows) // 2)
         begun = set()
-        for number in whole:
+        for number in trace.in_all_recordings():
+            self.assertEqual(len(trace.flows[number]), len(MOMENTS_OF_A_FLOW), f"{trace.way(number)}")
             rank, leaf, leaf_up, root, root_down, leaf_back, leaf_down, end = trace.way(number)
             begun.add(rank)
             self.assertEqual((rank, leaf, leaf, leaf, root), (end, leaf_up, leaf_back, leaf_down, root_down))
@@ -224,6 +240,31 @@ class Traces(Daemons):
         self.assertRegex(traced.stderr, "^tributary trace: no trace of rank 1 on host node-1 of group [0-9a-f]+: a status port is a socket of its own host; run the command there too\n$")
         trace = Trace(self, self.file)
         self.assertEqual(sorted(trace.processes.values()), ["aggregator leaf on beside-leaf", "rank 0 on node-0"])
+
+    def test_recordings_of_several_hosts_become_one_trace(self) -> None:
+        self.start_manager()
+        self.start_aggregator("leaf")
+        elsewhere = self.folder / "elsewhere"
+        self.start_ranks(2, TRIBUTARY_STATUS_DIR=str(elsewhere))
+        parts = {folder: self.folder / f"{folder.name}.parts" for folder in (self.ports, elsewhere)}
+        seconds = str(min(max(self.seconds_of_operations(20), 1), 10))
+        commands = [subprocess.Popen([self.build / "client/cli/tributary", "trace", "--job", "training", "--seconds", seconds, "--dir", folder, "--parts", file],
+                                     env=self.environment(TRIBUTARY_MANAGER=self.url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for folder, file in parts.items()]
+        ended = [command.communicate(timeout=2 * LIMIT_SECONDS) for command in commands]
+        self.assertEqual([command.returncode for command in commands], [0, 0], ended)
+        self.assertEqual(sorted(output.split(" are in ")[0] for output, _ in ended),
+                         ["the recordings of 1 processes of ranks and 0 aggregators", "the recordings of 1 processes of ranks and 1 aggregators"], ended)
+        merged = self.tributary("trace", "--merge", *map(str, parts.values()), str(parts[self.ports]), "--into", str(self.file))
+        self.assertEqual((merged.returncode, merged.stderr), (0, ""))
+        self.assertRegex(merged.stdout, "^ranks: 2, aggregators: 1, ")
+        trace = Trace(self, self.file)
+        self.assertEqual(sorted(trace.processes.values()), ["aggregator leaf on beside-leaf", "rank 0 on node-0", "rank 1 on node-1"])
+        ways = {tuple(dict.fromkeys(trace.way(number))) for number in trace.in_all_recordings()}
+        self.assertEqual(ways, {(f"rank {rank} on node-{rank}", "aggregator leaf on beside-leaf") for rank in range(2)})
+        self.file.write_text("{}")
+        refused = self.tributary("trace", "--merge", str(self.file))
+        self.assertEqual(refused.returncode, 64)
+        self.assertIn(f"{self.file}: it has no recordings of a trace", refused.stderr)
 
     def test_goes_on_without_a_manager(self) -> None:
         self.start_manager()
