@@ -10,12 +10,12 @@ namespace {
 using service::MetricPage;
 using service::MetricType;
 
-MetricPage::Histogram page_of(const LagHistogram& lag) {
+MetricPage::Histogram page_of(const TimeHistogram& times) {
   MetricPage::Histogram page{.upper_bounds = {},
-                             .counts = {lag.counts.begin(), lag.counts.end()},
-                             .sum = std::chrono::duration<double>(lag.sum).count()};
-  for (std::size_t number = 0; number + 1 < lag.counts.size(); ++number)
-    page.upper_bounds.push_back(static_cast<double>(LagHistogram::upper_us(number)) / 1e6);
+                             .counts = {times.counts.begin(), times.counts.end()},
+                             .sum = std::chrono::duration<double>(times.sum).count()};
+  for (std::size_t number = 0; number + 1 < times.counts.size(); ++number)
+    page.upper_bounds.push_back(static_cast<double>(TimeHistogram::upper_us(number)) / 1e6);
   return page;
 }
 
@@ -320,6 +320,11 @@ void add_workers(MetricPage& page, const DaemonStatus& status) {
              "Time of each contribution after the first one of its segment, in lanes with two or more children.",
              {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add_histogram(page_of(workers[i].metrics.lag), of_worker(i));
+  page.begin(MetricType::histogram, "segment_seconds",
+             "Time from the first contribution of each segment to its result, in lanes with two or more children.",
+             {"worker"});
+  for (std::size_t i = 0; i < workers.size(); ++i)
+    page.add_histogram(page_of(workers[i].metrics.segment_time), of_worker(i));
   page.begin(MetricType::gauge, "sessions_open", "Children's connections now.", {"worker"});
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].sessions, of_worker(i));
 }

@@ -7,8 +7,8 @@
 
 namespace tributary::aggregator {
 
-std::size_t LagHistogram::class_of(std::chrono::nanoseconds lag) noexcept {
-  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(lag.count(), 0) + 999) / 1000;
+std::size_t TimeHistogram::class_of(std::chrono::nanoseconds time) noexcept {
+  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0) + 999) / 1000;
   if (us <= upper_us(0)) return 0;
   const auto number = static_cast<std::size_t>(std::bit_width(us - 1) - 3) / 2;  // each class has four times the width
   return std::min(number, kClasses - 1);
@@ -22,7 +22,7 @@ LaneLag::LaneLag(std::uint32_t children, std::uint32_t window)
 }
 
 void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now,
-                          LagHistogram& histogram) noexcept {
+                          TimeHistogram& histogram) noexcept {
   TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} contributes", child, children_.size());
   Segment& segment = segments_[sequence % segments_.size()];
   const std::uint64_t bit = std::uint64_t{1} << child;
@@ -31,8 +31,7 @@ void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint
                    "child {} contributes to segment {} where the set of children of segment {} is {}", child, sequence,
                    segment.sequence, segment.arrived);
   const Duration lag = std::max(now - segment.opened, Duration::zero());
-  ++histogram.counts[LagHistogram::class_of(lag)];
-  histogram.sum += lag;
+  histogram.add(lag);
   Child& of = children_[child];
   ++of.contributions;
   of.lag += (lag - of.lag) / 8;
@@ -41,6 +40,12 @@ void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint
   if (segment.arrived != everyone_) return;
   ++of.last;
   segment.arrived = 0;
+}
+
+void LaneLag::answered(std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) const noexcept {
+  const Segment& segment = segments_[sequence % segments_.size()];
+  if (segment.sequence != sequence) return;  // its contributions came while the lane broke
+  histogram.add(std::max(now - segment.opened, Duration::zero()));
 }
 
 LaneLag::Wait LaneLag::oldest() const noexcept {

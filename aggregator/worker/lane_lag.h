@@ -11,15 +11,19 @@
 
 namespace tributary::aggregator {
 
-/// Counts of lags by size; class n holds lags up to upper_us(n) that are in no lower class.
-struct LagHistogram {
+/// Counts of times by size; class n holds times up to upper_us(n) that are in no lower class.
+struct TimeHistogram {
   static constexpr std::size_t kClasses = 11;
   /// Returns the upper bound of a class, in microseconds: 16, 64, 256 and so on. The last class has no bound.
   [[nodiscard]] static constexpr std::uint64_t upper_us(std::size_t number) noexcept { return 16ULL << 2 * number; }
-  [[nodiscard]] static std::size_t class_of(std::chrono::nanoseconds lag) noexcept;
+  [[nodiscard]] static std::size_t class_of(std::chrono::nanoseconds time) noexcept;
+  void add(std::chrono::nanoseconds time) noexcept {
+    ++counts[class_of(time)];
+    sum += time;
+  }
 
   std::array<std::uint64_t, kClasses> counts{};
-  std::chrono::nanoseconds sum{};  // the sum of all lags
+  std::chrono::nanoseconds sum{};  // the sum of all times
 };
 
 class LaneLag {
@@ -44,7 +48,10 @@ class LaneLag {
   LaneLag(std::uint32_t children, std::uint32_t window);
 
   /// Notes a contribution that the lane has accepted. `histogram` counts its lag.
-  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, LagHistogram& histogram) noexcept;
+  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) noexcept;
+  /// Notes that the result of a segment goes to the children. `histogram` counts the time since the segment's first
+  /// contribution. At a root it comes before contributed() of the last child.
+  void answered(std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) const noexcept;
   /// Returns the children that the oldest incomplete segment waits for. Takes a step for each segment of the window.
   [[nodiscard]] Wait oldest() const noexcept;
   [[nodiscard]] std::span<const Child> children() const noexcept { return children_; }
@@ -53,7 +60,7 @@ class LaneLag {
   struct Segment {
     TimePoint opened{};
     std::uint64_t sequence = 0;
-    std::uint64_t arrived = 0;  // a bit for each child; 0: the segment has not begun, or is complete
+    std::uint64_t arrived = 0;  // a bit for each child; 0: the segment has not begun, or all contributions came
   };
 
   const std::uint64_t everyone_;

@@ -235,8 +235,11 @@ bool LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
   if (session == nullptr) return false;
   ++worker_.metrics_.results;
   worker_.metrics_.result_bytes += payload.size();
-  if (child == 0 && traced()) [[unlikely]]  // the lane answers child 0 first
-    trace(SegmentMoment::sent_down, h, 0, payload.size(), worker_.transport_.now());
+  if (child == 0) {  // the lane answers child 0 first
+    watch_.answered(h.sequence, worker_.turn_time());
+    if (traced()) [[unlikely]]
+      trace(SegmentMoment::sent_down, h, 0, payload.size(), worker_.transport_.now());
+  }
   if (session->channel().send(h, payload, cookie_of(h, payload))) return !payload.empty();
   fail("rank " + std::to_string(session->rank()) + " does not read its results");
   return false;

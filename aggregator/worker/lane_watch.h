@@ -34,6 +34,10 @@ class LaneWatch {
     lag_.contributed(child, sequence, now, metrics_.lag);
     progress_.contributed(child, operation);
   }
+  /// Notes that the result of a segment goes to the children.
+  void answered(std::uint64_t sequence, TimePoint now) noexcept {
+    if (compares()) lag_.answered(sequence, now, metrics_.segment_time);
+  }
   /// Finds out which children the lane waits for. Call it some 20 times a second.
   void look(TimePoint now);
   /// Fills in what the status says about children.

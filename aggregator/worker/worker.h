@@ -122,7 +122,8 @@ struct WorkerMetrics {
   std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
   std::uint64_t stragglers = 0;      // children that are late now
-  LagHistogram lag{};                // lags of all children, in lanes of several children
+  TimeHistogram lag{};               // lags of all children, in lanes of several children
+  TimeHistogram segment_time{};      // from a segment's first contribution to its result, in such lanes
 };
 
 /// One child of a lane, for the status pages.

@@ -22,6 +22,7 @@
 
 #include "client/api/flight_report.h"
 #include "client/api/fork_guard.h"
+#include "client/api/rank_figures.h"
 #include "client/api/rank_traces.h"
 #include "tributary/transport/blocked_signals.h"
 #include "tributary/transport/shared_memory.h"
@@ -147,7 +148,7 @@ std::string answer_to(const std::string& line, const std::vector<std::shared_ptr
   if (line.starts_with(kLate)) {
     if (auto answer = late_answer(std::string_view(line).substr(kLate.size()), records)) return std::move(*answer);
   }
-  return "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER, "
+  return "unknown line; known lines: status, dump, dump json, calls json, metrics json, late GROUP NUMBER, "
          "trace begin MILLISECONDS, trace json\n";
 }
 
@@ -164,10 +165,12 @@ class ServedRecord::Port {
 
   void add(std::shared_ptr<FlightRecord> record) {
     const std::lock_guard lock(mutex_);
+    figures_.began(*record);
     records_.push_back(std::move(record));
   }
   void remove(const std::shared_ptr<FlightRecord>& record) {
     const std::lock_guard lock(mutex_);
+    figures_.ended(*record);
     std::erase(records_, record);
   }
 
@@ -181,6 +184,7 @@ class ServedRecord::Port {
   const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
   std::vector<std::shared_ptr<FlightRecord>> records_;  // guarded by mutex_
+  RankFigures figures_;                                 // guarded by mutex_
   RankTraces traces_;                                   // used by thread_
   std::thread thread_;                                  // last member: it uses the other members
 };
@@ -247,10 +251,13 @@ void ServedRecord::Port::serve(int socket) {
   const std::string line = read_line(socket);
   if (line.empty()) return;
   std::vector<std::shared_ptr<FlightRecord>> records;
+  RankFigures figures;
   {
     const std::lock_guard lock(mutex_);
     records = records_;
+    figures = figures_;
   }
+  if (line == "metrics json") return send_all(socket, figures.json({records.begin(), records.end()}));
   if (const auto trace = traces_.answer(line, records)) return send_all(socket, *trace);
   send_all(socket, answer_to(line, {records.begin(), records.end()}));
 }

@@ -7,6 +7,7 @@
 //   dump        also the last operations of each
 //   dump json   the same for programs
 //   calls json  of each communicator the oldest operation that has not succeeded, and the last one, for programs
+//   metrics json  figures of the process for metrics: see rank_figures.h
 //   trace begin MILLISECONDS, trace json   record a trace of all communicators, and answer it: see rank_traces.h
 //   late GROUP NUMBER   one line for each communicator of the group that has not called the operation with this number
 // Only the user of the process and root get an answer.

@@ -8,6 +8,7 @@
 #include "client/cli/doctor/doctor_options.h"
 #include "client/cli/dump/dump_options.h"
 #include "client/cli/manager/listing_options.h"
+#include "client/cli/metrics/metrics_options.h"
 #include "client/cli/perf/perf_options.h"
 #include "client/cli/run/run_options.h"
 #include "client/cli/tenants/tenants_command.h"
@@ -54,6 +55,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_top(app, action);
   describe_dump(app, action);
   describe_trace(app, action);
+  describe_metrics(app, action);
   describe_topology(app, action);
   describe_drain(app, action);
   describe_plan(app, action);

@@ -110,8 +110,9 @@ void TreeLife::repaired() {
     operations_.leave_tree(o, std::move(rest.pieces));
   }
   CommunicatorInfo& info = shared_.info;
-  info.last_pause_us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(shared_.clock.now() - lost_at_).count());
+  const auto pause = shared_.clock.now() - lost_at_;
+  info.last_pause_us = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(pause).count());
+  if (const auto& record = shared_.settings.flight_record) record->paused(pause);
   info.longest_pause_us = std::max(info.longest_pause_us, info.last_pause_us);
   lost_at_ = {};
   leave_trees();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "client/operation/payload.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::client {
@@ -169,6 +170,17 @@ void FlightRecord::add_busy(std::uint64_t started, std::uint64_t ended) noexcept
   last_end_ = ended;
 }
 
+void FlightRecord::count(const Slot& slot, FlightPath path, FlightOutcome outcome, TimePoint at) noexcept {
+  if (outcome != FlightOutcome::success) return counts_.failed();
+  const std::uint64_t kinds = slot.kinds.load(kRelaxed), started = slot.started.load(kRelaxed);
+  const Signature signature{.collective = static_cast<Collective>(kinds & 0xFF),
+                            .dtype = static_cast<DType>(kinds >> kDtypeShift & 0xFF),
+                            .count = slot.count.load(kRelaxed)};
+  const auto time = to_word(at) - (started != 0 ? started : slot.queued.load(kRelaxed));
+  counts_.succeeded(signature.collective, payload_bytes(signature, origin_.nranks), static_cast<std::size_t>(path),
+                    std::chrono::nanoseconds(static_cast<std::int64_t>(time)));
+}
+
 void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, TimePoint at) noexcept {
   Slot* const slot = find(number);
   if (slot == nullptr) return;
@@ -177,6 +189,7 @@ void FlightRecord::ended(std::uint64_t number, FlightPath path, FlightOutcome ou
     at = transport::Clock::now();
   end(*slot, with_outcome(with_path(slot->kinds.load(kRelaxed), path), outcome), at);
   add_busy(slot->started.load(kRelaxed), to_word(at));
+  count(*slot, path, outcome, at);
   if (traced) [[unlikely]]
     operations_.add(words_of(*slot), at);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "client/operation/operation_counts.h"
 #include "tributary/protocol/frame.h"
 #include "tributary/protocol/segment_trace.h"
 #include "tributary/transport/channel.h"
@@ -57,6 +58,8 @@ class FlightRecord {
   void began(std::uint64_t number, const Signature& signature, FlightPath path, Times times) noexcept;
   void started(std::uint64_t number, FlightPath path, transport::TimePoint at) noexcept;
   void ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
+  /// Notes a pause: the trees were lost, and operations went on after this time.
+  void paused(transport::Duration time) noexcept { counts_.paused(time); }
   /// Notes the time of the communicator's failure: every open operation ends with it.
   void fail_open(transport::TimePoint at) noexcept;
 
@@ -72,6 +75,9 @@ class FlightRecord {
   /// Returns the operations that the ring still has, and the oldest open operation even if the ring has passed it. Any
   /// thread may call it.
   [[nodiscard]] Snapshot snapshot() const;
+
+  /// Returns what was counted. Any thread may call it.
+  [[nodiscard]] OperationNumbers numbers() const noexcept { return counts_.read(); }
 
   // For a trace. One thread at a time calls these functions.
   static constexpr std::uint32_t kTracedOperations = 16384, kTracedSegments = 65536;
@@ -100,6 +106,7 @@ class FlightRecord {
   static void change(Slot& slot, Change change) noexcept;
   static void write(Slot& slot, const Words& words) noexcept;
   static void end(Slot& slot, std::uint64_t kinds, transport::TimePoint at) noexcept;
+  void count(const Slot& slot, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
   void add_busy(std::uint64_t started, std::uint64_t ended) noexcept;
   void enter(const Words& words) noexcept;
   [[nodiscard]] static std::optional<FlightEntry> read(const Slot& slot);
@@ -114,6 +121,7 @@ class FlightRecord {
   TraceLog<Words> operations_{kTracedOperations};
   std::atomic<std::uint64_t> busy_{0};  // nanoseconds, see Snapshot
   std::uint64_t last_end_ = 0;          // end of the last operation whose time is in busy_
+  OperationCounts counts_;
   std::array<Slot, kEntries> slots_{};
   Slot passed_{};  // the oldest open operation that the ring has passed
   SegmentTrace segments_{kTracedSegments};

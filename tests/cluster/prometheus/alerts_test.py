@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The rules of packaging/prometheus fire in a real Prometheus and come to a real alertmanager, when a rank stops, an aggregator is killed, and so on.
+"""The rules of packaging/prometheus fire in a real Prometheus and come to a real alertmanager, when a rank stops, an aggregator is killed, and so on. Each panel of
+the dashboards has data there.
 
     alerts_test.py REPOSITORY BUILD
 """
@@ -68,6 +69,15 @@ class Alerts(Monitoring):
         self.addCleanup(job.wait, LIMIT_SECONDS)
         self.addCleanup(job.terminate)
 
+    def write_rank_metrics(self) -> None:
+        writer = subprocess.Popen([self.build / "client/cli/tributary", "metrics", "--dir", self.folder / "ports", "--into", self.texts / "tributary.prom", "--every", "1"],
+                                  stderr=subprocess.DEVNULL, env=self.environment())
+        self.addCleanup(writer.wait, LIMIT_SECONDS)
+        self.addCleanup(writer.terminate)
+
+    def has_data(self, expression: str) -> bool:
+        return any(one["value"][1] != "NaN" for one in self.values(expression))
+
     def process_of(self, text: str) -> int:
         found = [pid for pid, command in children_of(self.run_process.pid) if text in command and "sh -c" not in command]
         self.assertEqual(len(found), 1, children_of(self.run_process.pid))
@@ -77,7 +87,8 @@ class Alerts(Monitoring):
         self.start_job()
         manager, small = self.start_crowded_cluster()
         self.watch(manager=[self.url.removeprefix("http://"), manager], aggregator=[*(one["http"] for one in self.aggregators), small])
-        self.wait_until(lambda: len(self.values("up == 1")) == 6, lambda: str(self.ask("targets")))
+        self.write_rank_metrics()
+        self.wait_until(lambda: len(self.values("up == 1")) == 7, lambda: str(self.ask("targets")))
         self.wait_until(lambda: self.values("count_over_time(up[15s]) >= 12"), "Prometheus reads nothing")
         self.assertEqual(self.firing(), set())
         groups = self.ask("rules")["groups"]
@@ -98,10 +109,24 @@ class Alerts(Monitoring):
             self.wait_for_alert("TributaryLanesFail")
             self.wait_for_alert("TributaryAggregatorLost")
             self.wait_for_alert("TributaryDaemonDown")
+        with self.subTest("every panel has data"):
+            panels = self.panels()
+            self.assertGreater(len(panels), 20)
+            for file, title, expression in panels:
+                self.wait_until(lambda expression=expression: self.has_data(expression), f"{file}: the panel {title!r} has no data: {expression}")
         with self.subTest("no manager leads"):
             self.processes["manager"].kill()
             os.kill(self.process_of("tributary-manager"), signal.SIGKILL)
             self.wait_for_alert("TributaryNoLeader")
+
+
+class Dashboards(unittest.TestCase):
+    def test_files_are_those_of_their_program(self) -> None:
+        python = Alerts.root / "build/grafana/bin/python"
+        if not python.exists():
+            self.skipTest("grafanalib is missing (scripts/setup --cluster)")
+        checked = subprocess.run([python, "-B", Alerts.root / "packaging/grafana/make-dashboards", "--check"], capture_output=True, text=True, check=False)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "system"))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
 
-PROGRAMS = ("prometheus", "promtool", "prometheus-alertmanager")
+PROGRAMS = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
 RULES = ("tributary-alerts.yml", "tributary-recording.yml")
 RANGE = "10s"  # in place of the rules' ranges of minutes, which a test cannot wait for
 ALERTMANAGER = """
@@ -67,14 +67,19 @@ class Receiver:
 
 class Monitoring(Daemons):
     def watch(self, **targets: list[str]) -> None:
-        """Starts all three. `targets`: the addresses to read, by the configuration's job without its prefix."""
+        """Starts all of them. `targets`: the addresses to read, by the configuration's job without its prefix. The node exporter reads files in self.texts."""
+        self.texts = self.folder / "texts"
+        self.texts.mkdir()
+        node = f"127.0.0.1:{free_port()}"
+        self.begin("prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={self.texts}",
+                   f"--web.listen-address={node}")
         self.receiver = Receiver()
         self.addCleanup(self.receiver.stop)
         self.alertmanager = f"127.0.0.1:{free_port()}"
         self.prometheus = f"127.0.0.1:{free_port()}"
         for file in RULES:
             (self.folder / file).write_text(quick((self.root / "packaging/prometheus" / file).read_text()))
-        (self.folder / "prometheus.yml").write_text(self.configuration(targets))
+        (self.folder / "prometheus.yml").write_text(self.configuration({f"tributary-{job}": addresses for job, addresses in targets.items()} | {"node": [node]}))
         (self.folder / "alertmanager.yml").write_text(ALERTMANAGER.format(port=self.receiver.port))
         self.begin("prometheus-alertmanager", f"--config.file={self.folder}/alertmanager.yml", f"--storage.path={self.folder}/alertmanager",
                    f"--web.listen-address={self.alertmanager}", "--cluster.listen-address=")
@@ -86,7 +91,7 @@ class Monitoring(Daemons):
         text = (self.root / "packaging/prometheus/prometheus.yml").read_text()
         text = text.replace("interval: 15s", "interval: 1s").replace("alertmanager:9093", self.alertmanager)
         for job, addresses in targets.items():
-            text, found = re.subn(rf"(job_name: tributary-{job}\n.*\n.*targets: )\[.*\]", rf"\1{json.dumps(addresses)}", text)
+            text, found = re.subn(rf"(job_name: {job}\n.*\n.*targets: )\[.*\]", rf"\1{json.dumps(addresses)}", text)
             self.assertEqual(found, 1, job)
         return text
 
@@ -115,6 +120,16 @@ class Monitoring(Daemons):
 
     def values(self, expression: str) -> list[dict]:
         return self.ask("query", query=expression)["result"]
+
+    def panels(self) -> list[tuple[str, str, str]]:
+        """Returns dashboard, title and expression of each panel, as a dashboard with all choices asks for them."""
+        found = []
+        for file in sorted((self.root / "packaging/prometheus/dashboards").glob("*.json")):
+            for panel in json.loads(file.read_text())["panels"]:
+                for target in panel["targets"]:
+                    expression = target["expr"].replace("$__rate_interval", RANGE)
+                    found.append((file.name, panel["title"], re.sub(r'"\$\w+"', '".+"', expression)))
+        return found
 
     def firing(self) -> set[str]:
         return {alert["labels"]["alertname"] for alert in self.ask("alerts")["alerts"] if alert["state"] == "firing"}

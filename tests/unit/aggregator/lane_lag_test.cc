@@ -14,14 +14,14 @@ using TimePoint = LaneLag::TimePoint;
 
 constexpr TimePoint kStart{1h};
 
-TEST(LagHistogram, ClassesAreFourTimesAsWideAsTheOneBefore) {
-  for (std::size_t number = 0; number + 1 < LagHistogram::kClasses; ++number) {
-    const std::chrono::microseconds upper(LagHistogram::upper_us(number));
-    EXPECT_EQ(LagHistogram::class_of(upper), number);
-    EXPECT_EQ(LagHistogram::class_of(upper + 1ns), number + 1);
+TEST(TimeHistogram, ClassesAreFourTimesAsWideAsTheOneBefore) {
+  for (std::size_t number = 0; number + 1 < TimeHistogram::kClasses; ++number) {
+    const std::chrono::microseconds upper(TimeHistogram::upper_us(number));
+    EXPECT_EQ(TimeHistogram::class_of(upper), number);
+    EXPECT_EQ(TimeHistogram::class_of(upper + 1ns), number + 1);
   }
-  EXPECT_EQ(LagHistogram::class_of(-1s), 0U);
-  EXPECT_EQ(LagHistogram::class_of(24h), LagHistogram::kClasses - 1);
+  EXPECT_EQ(TimeHistogram::class_of(-1s), 0U);
+  EXPECT_EQ(TimeHistogram::class_of(24h), TimeHistogram::kClasses - 1);
 }
 
 class Lag : public testing::Test {
@@ -30,7 +30,7 @@ class Lag : public testing::Test {
     lag_.contributed(child, sequence, kStart + at, histogram_);
   }
   LaneLag lag_{3, 4};
-  LagHistogram histogram_;
+  TimeHistogram histogram_;
 };
 
 TEST_F(Lag, IsTheTimeSinceTheFirstContribution) {
@@ -45,6 +45,19 @@ TEST_F(Lag, IsTheTimeSinceTheFirstContribution) {
   EXPECT_EQ(lag_.children()[0].last, 0U);
   EXPECT_EQ(histogram_.sum, 802ms);
   EXPECT_EQ(histogram_.counts[0], 1U);
+}
+
+TEST_F(Lag, ASegmentTakesFromItsFirstContributionToItsResult) {
+  TimeHistogram times;
+  come(1, 0, 1ms);
+  come(0, 0, 2ms);
+  come(1, 1, 3ms);
+  lag_.answered(0, kStart + 4ms, times);  // the root answers before it notes the last contribution
+  come(2, 0, 4ms);
+  EXPECT_EQ(times.sum, 3ms);
+  EXPECT_EQ(times.counts[TimeHistogram::class_of(3ms)], 1U);
+  lag_.answered(5, kStart + 9ms, times);  // another segment has the place: its contributions were not noted
+  EXPECT_EQ(times.sum, 3ms);
 }
 
 TEST_F(Lag, TheOldestSegmentShowsTheMissingChildren) {

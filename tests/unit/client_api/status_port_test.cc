@@ -72,7 +72,7 @@ TEST_F(StatusPort, AllCommunicatorsOfAProcessShareItAndTheLastOneClosesIt) {
   first->reset();
   EXPECT_EQ(ask(port, "dump\n"), "job training, group second, rank 2 of 4: 0 calls; no operation is open\n");
   EXPECT_EQ(ask(port, "reboot\n"),
-            "unknown line; known lines: status, dump, dump json, calls json, late GROUP NUMBER, "
+            "unknown line; known lines: status, dump, dump json, calls json, metrics json, late GROUP NUMBER, "
             "trace begin MILLISECONDS, trace json\n");
   second->reset();
   EXPECT_TRUE(ports().empty());

@@ -1,0 +1,80 @@
+#include "client/cli/metrics/metrics_command.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <tuple>
+
+#include "client/cli/dump/ports.h"
+#include "client/cli/metrics/rank_metrics.h"
+#include "client/cli/terminal/exit_code.h"
+#include "client/cli/terminal/table.h"
+
+namespace tributary::cli {
+namespace {
+
+void tell(const std::string& sentence) {
+  std::fprintf(stderr, "tributary metrics: %s\n", printable(sentence).c_str());
+}
+
+/// Returns the figures of the ranks that answer. Names those that do not.
+Result<std::vector<RankFigures>> gather(const MetricsOptions& options) {
+  const auto ports = ports_in(status_folder(options.folder));
+  if (!ports) return fail(Errc::io, ports.error().message + "; --dir names the folder of the ranks' status ports");
+  std::vector<RankFigures> ranks;
+  for (const PortAnswer& answer : ask_ports(*ports, "metrics json\n")) {
+    auto read = answer.trouble.empty() ? read_figures(answer.text) : fail(Errc::io, answer.trouble);
+    if (!read) {
+      tell("no metrics from " + answer.port + ": " + read.error().message);
+    } else if (options.job.empty() || read->job == options.job) {
+      ranks.push_back(std::move(*read));
+    }
+  }
+  const auto key = [](const RankFigures& rank) { return std::tie(rank.job, rank.rank); };
+  std::ranges::stable_sort(ranks, {}, key);
+  const auto same = std::ranges::unique(ranks, {}, key);  // Prometheus takes no series twice
+  if (!same.empty())
+    tell(std::to_string(same.size()) + " processes have the job and rank of another one, and are left out");
+  ranks.erase(same.begin(), same.end());
+  return ranks;
+}
+
+/// Writes beside the file first: a reader finds it whole.
+Status write_file(const std::string& path, const std::string& text) {
+  const std::string made = path + ".new";
+  std::ofstream out(made, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out || std::rename(made.c_str(), path.c_str()) != 0) {
+    const std::string why = std::strerror(errno);
+    std::remove(made.c_str());
+    return fail(Errc::io, path + " was not written: " + why);
+  }
+  return {};
+}
+
+Status write_once(const MetricsOptions& options) {
+  const auto ranks = gather(options);
+  if (!ranks) return std::unexpected(ranks.error());
+  const std::string text = rank_metrics(*ranks).text();
+  if (!options.into.empty()) return write_file(options.into, text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+}  // namespace
+
+int write_metrics(const MetricsOptions& options) {
+  while (true) {
+    const Status written = write_once(options);
+    if (!written) tell(written.error().message);
+    if (options.every_seconds == 0) return written ? kExitGood : kExitFailed;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.every_seconds));
+  }
+}
+
+}  // namespace tributary::cli

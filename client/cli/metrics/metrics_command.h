@@ -1,0 +1,16 @@
+#pragma once
+// `tributary metrics`: the metrics of the ranks on this host, as text for Prometheus.
+#include <string>
+
+namespace tributary::cli {
+
+struct MetricsOptions {
+  std::string folder;        // empty: TRIBUTARY_STATUS_DIR, or the user's folder
+  std::string job;           // empty: all jobs
+  std::string into;          // the file; empty: standard output
+  double every_seconds = 0;  // 0: once
+};
+/// Returns the exit code of the process.
+[[nodiscard]] int write_metrics(const MetricsOptions& options);
+
+}  // namespace tributary::cli
