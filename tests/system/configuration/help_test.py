@@ -14,7 +14,7 @@ TIME_LIMIT_S = 20
 WIDTH = 110
 NAMES_WIDTH = 30
 SECTIONS = ("Arguments:", "Options:", "Commands:", "With --budget:", "With --hosts:")
-VALUES = re.compile(r"N|NAME(,\.\.\.)?|FILE|FOLDER|URL|HOST:PORT(,\.\.\.)?|SECONDS|TIME|BYTES(,\.\.\.)?|RATE|FORM|FORMAT|WORD(,\.\.\.)?|TYPE|OPERATOR|RANK|PART|ROLE|TOKEN|PROGRAM|PLUGIN")
+VALUES = re.compile(r"N|NAME(,\.\.\.)?|FILE(\.\.\.)?|FOLDER|URL|HOST:PORT(,\.\.\.)?|SECONDS|TIME|BYTES(,\.\.\.)?|RATE|FORM|FORMAT|WORD(,\.\.\.)?|TYPE|OPERATOR|RANK|PART|ROLE|TOKEN|PROGRAM|PLUGIN")
 
 
 def help_of(program: str, *words: str) -> str:
