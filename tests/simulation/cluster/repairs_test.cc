@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation/cluster/cluster.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::simulation {
 namespace {
@@ -11,7 +12,7 @@ using namespace std::chrono_literals;
 
 /// Runs one group several times; its trees are lost a little later each time. Returns the number of repair frames.
 std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24,
-                      bool exact = false) {
+                      std::optional<ReduceOp> exactly = {}) {
   std::uint64_t frames = 0;
   for (std::uint64_t seed = 1; seed <= lives; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 3, .window = 8, .segment_bytes = 256};
@@ -24,7 +25,7 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
     }
     cluster.add_group(ranks, 1 + seed % 2,
-                      {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective, .exact = exact});
+                      {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective, .exactly = exactly});
     // Wait until all ranks are there; then lose the trees at a moment that differs from run to run.
     std::function<void()> watch = [&] {
       if (!cluster.groups()[0][0]->communicator().info().in_network)
@@ -88,8 +89,10 @@ TEST(Repairs, ComputeResultsForASingleRankAgain) {
 }
 
 TEST(Repairs, ComputeExactResultsForASingleRankAgain) {
-  EXPECT_GT(repairs(9, Collective::reduce, 40, 24, true), 16U);
-  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8, true), 69U) << "forms of several ranks' inputs are sent on";
+  for (const ReduceOp op : {kExactSum, kExactAverageOfHosts}) {
+    EXPECT_GT(repairs(9, Collective::reduce, 20, 24, op), 16U) << static_cast<int>(op);
+    EXPECT_GT(repairs(70, Collective::reduce_scatter, 4, 8, op), 69U) << "forms of several ranks' inputs are sent on";
+  }
 }
 
 }  // namespace

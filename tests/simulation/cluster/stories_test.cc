@@ -67,7 +67,7 @@ TEST(Cluster, MakesExactSumsOfLongVectorsWithoutTrees) {
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
     Cluster cluster({.seed = 3});
     cluster.manager().reachable = false;
-    cluster.add_group(3, 1, {.calls = 40, .count_max = 9000, .only = collective, .exact = true});
+    cluster.add_group(3, 1, {.calls = 40, .count_max = 9000, .only = collective, .exactly = kExactSumOfHosts});
     ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
     ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
     for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << cluster.describe();

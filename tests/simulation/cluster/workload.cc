@@ -267,6 +267,10 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
                          s.collective == Collective::reduce_scatter;
     if (!reduces) s.op = ReduceOp::sum;
     if (reduces && settings.exact) make_exact(s, below(6), nranks);
+    if (reduces && settings.exactly) {
+      s.op = *settings.exactly;
+      s.dtype = below(2) == 0 ? DType::float32 : DType::float64;
+    }
     if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter ||
         s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;

@@ -25,6 +25,7 @@ struct WorkloadSettings {
   bool always_in_place = false;
   // True: some sums and averages of floats are exact. In some of them each rank acts for a host of several ranks.
   bool exact = false;
+  std::optional<ReduceOp> exactly{};  // every call makes this exact sum or average, of float32 or float64
 };
 
 [[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,
