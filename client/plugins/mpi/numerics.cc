@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kWords{"fast", "exact"};  // an attribute is the address of one of them
 enum Answer : int { kNone = -1, kUnknown = static_cast<int>(kWords.size()) };
 
-int key = MPI_KEYVAL_INVALID;
+int numerics_key = MPI_KEYVAL_INVALID;
 
 /// Returns the place of the value in kWords, or an Answer.
 int read(MPI_Info info) {
@@ -38,13 +38,14 @@ bool is_rank_0(MPI_Comm comm) {
 }  // namespace
 
 bool prepare_numerics() {
-  return PMPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, nullptr) == MPI_SUCCESS;
+  return PMPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &numerics_key, nullptr) == MPI_SUCCESS;
 }
 
 const char* numerics_of(MPI_Comm comm) {
   void* attribute = nullptr;
   int found = 0;
-  const bool known = PMPI_Comm_get_attr(comm, key, static_cast<void*>(&attribute), &found) == MPI_SUCCESS && found != 0;
+  const bool known =
+      PMPI_Comm_get_attr(comm, numerics_key, static_cast<void*>(&attribute), &found) == MPI_SUCCESS && found != 0;
   return known ? static_cast<const char*>(attribute) : nullptr;
 }
 
@@ -67,7 +68,7 @@ void take_numerics(MPI_Comm comm, MPI_Info info) {
   if (answer == kNone) return;
   const char* const before = numerics_of(comm);
   const char* const word = kWords[static_cast<std::size_t>(answer)];
-  if (before == word || PMPI_Comm_set_attr(comm, key, const_cast<char*>(word)) != MPI_SUCCESS) return;
+  if (before == word || PMPI_Comm_set_attr(comm, numerics_key, const_cast<char*>(word)) != MPI_SUCCESS) return;
   if (Communicator* const communicator = Communicator::of(comm)) communicator->renew();
 }
 
