@@ -259,6 +259,7 @@ TEST(Lifecycle, AbortEndsOutstandingOperationsOnAllRanks) {
 
 TEST(Lifecycle, AbortByAnotherThreadFreesABlockingCall) {
   run_ranks_without_end(2, [](tributary_comm* comm, int rank) {
+    ASSERT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << "rank 1 may still be about to meet rank 0";
     if (rank == 0) {
       std::promise<void> about_to_block;
       std::thread blocked([&] {

@@ -90,6 +90,7 @@ class Tenants(Daemons):
     def start_aggregator(self, name: str, more: str) -> None:
         self.start(name, "aggregator/tributary-aggregator", f"name: {name}\nmanager: {self.url}\ntoken_file: {self.folder}/state/aggregator.token\nhost_id: {name}\n"
                    f"listen: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: 1\nstate_file: {self.folder}/{name}.key\n{more}")
+        self.wait_until(lambda: name in [a["name"] for a in self.ask("GET", "/v1/aggregators")["aggregators"]], f"{name} does not register")
 
     def ask(self, method: str, path: str, body: dict | None = None, who: str = "root") -> dict:
         token = (self.folder / f"{who}.token").read_text().strip()

@@ -178,17 +178,24 @@ class Traces(Daemons):
         lanes = {name.split(",")[0] for name in trace.threads.values() if name.startswith("lane ")}
         self.assertEqual(lanes, {"lane 0", "lane 1"})
         begun = set()
-        for number in trace.in_all_recordings():
-            if len(set(trace.way(number))) == 2:  # on a busy machine the trees may have lost an aggregator: this one has one level
-                self.assertEqual(trace.way(number)[0], trace.way(number)[-1])
+        whole = 0
+        flows = trace.in_all_recordings()
+        for number in flows:
+            way = trace.way(number)
+            if len(way) == 4 and way[0] == way[3] and way[1] == way[2]:  # on a busy machine the trees may have lost an aggregator: this one has one level
+                begun.add(way[0])
+                whole += 1
                 continue
-            self.assertEqual(len(trace.flows[number]), len(MOMENTS_OF_A_FLOW), f"{trace.way(number)}")
-            rank, leaf, leaf_up, root, root_down, leaf_back, leaf_down, end = trace.way(number)
+            if len(way) != len(MOMENTS_OF_A_FLOW):
+                continue  # a process has recorded a part of it
+            whole += 1
+            rank, leaf, leaf_up, root, root_down, leaf_back, leaf_down, end = way
             begun.add(rank)
             self.assertEqual((rank, leaf, leaf, leaf, root), (end, leaf_up, leaf_back, leaf_down, root_down))
             self.assertEqual(len({rank, leaf, root}), 3)
             names = [" ".join(point["name"].split()[:-1]) for point in sorted((point for _, point in trace.flows[number]), key=lambda point: point["ts"])]
             self.assertEqual(names, MOMENTS_OF_A_FLOW)
+        self.assertGreater(whole, len(flows) * 9 // 10)
         self.assertEqual(begun, set(ranks))
 
     @unittest.skipUnless(has_times_of_its_own(AHEAD), "this system makes no namespace of times for a program")
