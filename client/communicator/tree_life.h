@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "client/collectives/in_network/lane_link.h"
-#include "client/control/link_secrets.h"
 #include "client/communicator/operation_queue.h"
 #include "client/communicator/second_way_use.h"
 #include "client/communicator/whole.h"
+#include "client/control/link_secrets.h"
 #include "client/recovery/repair.h"
 #include "client/tuning/policy.h"
 #include "tributary/protocol/numerics.h"

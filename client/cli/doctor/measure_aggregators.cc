@@ -143,7 +143,8 @@ MeasuredWay way_to(const std::string& name, const Endpoint& at, const std::strin
 std::string mend_of(Errc code, const std::string& name) {
   if (code == Errc::denied)
     return "tributary doctor --measure --token-file FILE, with the job token or a tenant's token";
-  if (code == Errc::unsupported) return "tributary doctor says under rdma what is missing; or set TRIBUTARY_TRANSPORT=tcp";
+  if (code == Errc::unsupported)
+    return "tributary doctor says under rdma what is missing; or set TRIBUTARY_TRANSPORT=tcp";
   if (code == Errc::bad_argument) return "install the manager in the version of this program";
   return "tributary aggregators " + name + "; journalctl -u tributary-aggregator, on its host";
 }
