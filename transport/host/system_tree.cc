@@ -1,10 +1,10 @@
 #include "tributary/transport/system_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace tributary::transport {
 
@@ -13,8 +13,14 @@ namespace fs = std::filesystem;
 std::optional<std::string> SystemTree::read(const std::string& path) const {
   std::ifstream in(root_ + path);
   if (!in) return std::nullopt;
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) return std::nullopt;  // sysfs reports so a value that a driver does not know
+  std::string text;
+  std::array<char, 4096> part;  // an iterator over the stream's buffer would throw where read() only sets a flag
+  while (in) {
+    in.read(part.data(), part.size());
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad())
+    return std::nullopt;  // sysfs reports so a value that a driver does not know, as the rate of a dead link
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
 }

@@ -54,6 +54,11 @@ class Rails : public testing::Test {
   std::vector<Rail> all_;
 };
 
+TEST(SystemTree, AFileThatTheKernelRefusesToReadHasNoText) {
+  EXPECT_EQ(SystemTree().read("/proc/self/mem"), std::nullopt) << "as the rate of a link that is down";
+  EXPECT_EQ(SystemTree().read("/proc/self/nothing"), std::nullopt);
+}
+
 TEST_F(Rails, ThePortNearestToTheGpuIsChosen) {
   EXPECT_EQ(chosen({.names = {}, .gpu = "0000:01:00.0", .node = {}}), Names{"mlx5_0"});
   EXPECT_EQ(chosen({.names = {}, .gpu = "0000:81:00.0", .node = 0}), Names{"mlx5_2"}) << "the GPU counts, not the node";
