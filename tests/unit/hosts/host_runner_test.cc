@@ -278,7 +278,7 @@ TEST(HostRunner, ExactSumsLoseNoBitWhateverTheHosts) {
               const bool scatters = collective == Collective::reduce_scatter;
               const double* const got = reinterpret_cast<const double*>(operations[rank].recv);
               const double* const want = expected.data() + (scatters ? rank * count : 0);
-              ASSERT_EQ(std::memcmp(got, want, count * sizeof(double)), 0) << "rank " << rank;
+              ASSERT_TRUE(count == 0 || std::memcmp(got, want, count * sizeof(double)) == 0) << "rank " << rank;
             }
           }
         }
