@@ -6,9 +6,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "client/api/whole_file.h"
 #include "client/operation/payload.h"
 #include "service-kit/status_folder.h"
+#include "service-kit/whole_file.h"
 
 namespace tributary::client {
 namespace {
@@ -171,7 +171,7 @@ Result<std::string> write_flight_file(const std::string& folder, const std::shar
   const FlightOrigin& origin = record->origin();
   std::string path = folder + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-rank-" +
                      std::to_string(origin.rank) + ".json";
-  if (const Status ok = write_whole_file(path, flight_json({&record, 1})); !ok)
+  if (const Status ok = service::write_whole_file(path, flight_json({&record, 1}), 0600); !ok)
     return fail(Errc::io, "the flight record was not written to " + path + ": " + ok.error().message);
   return path;
 }

@@ -4,8 +4,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "client/api/whole_file.h"
 #include "service-kit/status_folder.h"
+#include "service-kit/whole_file.h"
 
 namespace tributary::client {
 namespace {
@@ -78,7 +78,7 @@ Result<std::string> StatisticsFile::write(const FlightRecord& record, const Comm
   const auto calls = record.snapshot();
   if (calls.called == 0) return std::string();
   std::string path = folder_ + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-statistics.json";
-  if (const Status ok = write_whole_file(path, text_of(origin, calls, info)); !ok)
+  if (const Status ok = service::write_whole_file(path, text_of(origin, calls, info), 0600); !ok)
     return fail(Errc::io, "the statistics were not written to " + path + ": " + ok.error().message);
   return path;
 }

@@ -29,8 +29,8 @@ constexpr double kObvious = 0.8;
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
 /// If the choice in use takes as long as the model expects from the links' rates, up to the first factor, the model knows
-/// these links. If the ranks alone should then take at least the second factor of this time, their first trial waits
-/// until it costs little: a few operations of a second would lose seconds by it.
+/// these links. If it expects the ranks alone to take at least the second factor of this time, their first trial waits
+/// until it costs little: otherwise a job of long operations would spend its first seconds in the trial.
 constexpr double kAsExpected = 1.1;
 constexpr double kDeferredFrom = 1.05;
 constexpr double kWorse = Alarm::kWorse;

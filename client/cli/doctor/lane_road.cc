@@ -42,10 +42,11 @@ Result<LaneRoad::Kind> choose_kind(std::string_view wanted, PacketSecurity secur
     const std::string_view name(part.begin(), part.end());
     if (name == "tcp") return LaneRoad::Kind::tcp;
     if (name == "udp") return LaneRoad::Kind::udp;
-    std::string reason = "the doctor has no device of DPDK: tributary perf all_reduce --require in-network measures it";
+    std::string reason = "no transport has this name";
     if (name == "verbs") reason = why_not_verbs(security);
+    if (name == "dpdk") reason = "the doctor has no device of DPDK; tributary perf all_reduce --require in-network has";
     if (reason.empty()) return LaneRoad::Kind::verbs;
-    why += (why.empty() ? "" : "; ") + std::string(name) + ": " + reason;
+    why += (why.empty() ? "" : ", ") + std::string(name) + " (" + reason + ")";
   }
   return fail(Errc::unsupported, "TRIBUTARY_TRANSPORT names nothing that can be measured here: " + why);
 }

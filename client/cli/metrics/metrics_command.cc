@@ -1,11 +1,8 @@
 #include "client/cli/metrics/metrics_command.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <thread>
 #include <tuple>
 
@@ -13,6 +10,7 @@
 #include "client/cli/metrics/rank_metrics.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/table.h"
+#include "service-kit/whole_file.h"
 
 namespace tributary::cli {
 namespace {
@@ -43,25 +41,14 @@ Result<std::vector<RankFigures>> gather(const MetricsOptions& options) {
   return ranks;
 }
 
-/// Writes beside the file first: a reader finds it whole.
-Status write_file(const std::string& path, const std::string& text) {
-  const std::string made = path + ".new";
-  std::ofstream out(made, std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out || std::rename(made.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(made.c_str());
-    return fail(Errc::io, path + " was not written: " + why);
-  }
-  return {};
-}
-
 Status write_once(const MetricsOptions& options) {
   const auto ranks = gather(options);
   if (!ranks) return std::unexpected(ranks.error());
   const std::string text = rank_metrics(*ranks).text();
-  if (!options.into.empty()) return write_file(options.into, text);
+  if (!options.into.empty()) {
+    const Status written = service::write_whole_file(options.into, text, 0644);  // node exporter is another user
+    return written ? written : fail(Errc::io, options.into + " was not written: " + written.error().message);
+  }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};
 }
