@@ -13,7 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kSecondsMax = static_cast<std::uint64_t>(kTokenSecondsMax);
-constexpr std::int64_t kClockDifference = 60;  // seconds by which another manager's clock may be behind
 
 HttpReply signed_reply(const Authenticator& authenticator, const IdentityClaims& claims) {
   const auto token = authenticator.sign(claims);
@@ -55,7 +54,7 @@ Result<IdentityClaims> claims_in(const std::string& body, std::int64_t now_s) {
   if (claims.name.empty()) claims.name = claims.tenant;
   claims.until = now_s + claims.life;
   claims.renewable_until = std::max(claims.until, now_s + renewable);
-  claims.from = std::max(now_s - kClockDifference, claims.renewable_until - kTokenSecondsMax);
+  claims.from = token_start(now_s, claims.renewable_until);
   return claims;
 }
 

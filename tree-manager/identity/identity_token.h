@@ -20,6 +20,7 @@ namespace tributary::manager {
 
 inline constexpr std::size_t kIdentityTokenBytesMax = 1024;
 inline constexpr std::int64_t kTokenSecondsMax = 366LL * 24 * 3600;  // time from the start to the last renewal's end
+inline constexpr std::int64_t kClockDifference = 60;  // seconds by which a manager's clock may be behind the signer's
 inline constexpr std::size_t kSealKeyBytes = 32;
 
 /// The contents of an identity token.
@@ -36,6 +37,13 @@ struct IdentityClaims {
   std::int64_t renewable_until = 0;  // latest end of a renewal; equal to `until`: no renewal is possible
   friend bool operator==(const IdentityClaims&, const IdentityClaims&) = default;
 };
+
+/// Returns when a token that is made now starts: earlier than now, for a manager whose clock is behind, as far as the
+/// longest life allows.
+[[nodiscard]] constexpr std::int64_t token_start(std::int64_t now_s, std::int64_t renewable_until) noexcept {
+  const std::int64_t earliest = renewable_until - kTokenSecondsMax;
+  return earliest > now_s - kClockDifference ? earliest : now_s - kClockDifference;
+}
 
 /// Checks the claims. Errc::bad_argument names the claim that is out of bounds.
 [[nodiscard]] Status check(const IdentityClaims& claims);

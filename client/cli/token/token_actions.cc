@@ -15,8 +15,6 @@ namespace {
 using manager::IdentityClaims;
 using nlohmann::json;
 
-constexpr std::int64_t kClockDifference = 60;  // seconds by which the manager's clock may be behind
-
 Result<IdentityClaims> claims_for(const TokenWanted& wanted) {
   const auto role = manager::role_from_string(wanted.role);
   if (!role) return fail(Errc::bad_argument, "'" + wanted.role + "' is no role");
@@ -28,10 +26,10 @@ Result<IdentityClaims> claims_for(const TokenWanted& wanted) {
                         .role = *role,
                         .tenant = wanted.tenant,
                         .job = wanted.job,
-                        .from = now - kClockDifference,
                         .until = now + wanted.life_s,
                         .life = wanted.life_s,
                         .renewable_until = now + std::max(wanted.life_s, wanted.renewable_s)};
+  claims.from = manager::token_start(now, claims.renewable_until);
   if (wanted.scopes.empty()) return claims;
   claims.scopes = {};
   for (const std::string& word : wanted.scopes) {

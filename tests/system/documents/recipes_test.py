@@ -5,8 +5,9 @@
 
 A recipe is a fenced block after <!-- recipe -->, or, from its first line that begins with WORD on, after
 <!-- recipe from WORD -->. All recipes of a page run in one shell, in their order, like a reader's: in a folder that has
-the build at build/release and the page's first C program as mean.c. For recipes that name http://manager:7470 and
-/etc/tributary/job.token, the test starts a manager with an aggregator.
+the build at build/release and the page's first C program as mean.c. For recipes that need a manager, the test starts one
+with aggregators, and puts its address, token and state directory in place of those that the page names. An administrator's
+token is in alice.token, if the recipes do not make it themselves.
 """
 
 import json
@@ -21,8 +22,8 @@ import unittest
 from pathlib import Path
 
 LIMIT_SECONDS = 240
-MANAGER, TOKEN = "http://manager:7470", "/etc/tributary/job.token"
-BLOCK = re.compile(r"^<!-- recipe(?: from (\S+))? -->\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MANAGER, TOKEN, STATE, ADMINISTRATOR = "http://manager:7470", "/etc/tributary/job.token", "/var/lib/tributary-manager", "alice.token"
+BLOCK = re.compile(r"^ *<!-- recipe(?: from (\S+))? -->\n *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 
 
 def recipes_of(page: str) -> list[str]:
@@ -67,14 +68,30 @@ class Recipes(unittest.TestCase):
             time.sleep(0.02)  # how often to look; no result depends on it
         return json.loads(ready.read_text())
 
-    def start_cluster(self) -> tuple[str, str]:
+    def start_cluster(self, aggregators: int) -> tuple[str, Path]:
+        """Returns the manager's address and its state directory."""
         state = self.folder / "state"
         ready = self.start("manager", "tree-manager/tributary-manager", ["--listen", "127.0.0.1:0", "--state-dir", str(state)])
         url = f"http://127.0.0.1:{ready['port']}"
-        self.start("aggregator", "aggregator/tributary-aggregator",
-                   ["--name", "a", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--manager", url, "--workers", "1",
-                    "--state-file", str(self.folder / "aggregator.state"), "--token-file", str(state / "aggregator.token")])
-        return url, str(state / "job.token")
+        for index in range(aggregators):
+            name = f"aggregator-{index}"
+            self.start(name, "aggregator/tributary-aggregator",
+                       ["--name", name, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--manager", url, "--workers", "1", "--memory", "256MiB",
+                        "--state-file", str(self.folder / f"{name}.state"), "--token-file", str(state / "aggregator.token")])
+        return url, state
+
+    def cluster_for(self, script: str, environment: dict[str, str]) -> str:
+        """Starts the cluster that a script needs, and returns the script with the cluster's names."""
+        if not any(name in script for name in (MANAGER, STATE, ADMINISTRATOR)):
+            return script
+        url, state = self.start_cluster(max(map(int, re.findall(r"--count (\d+)", script)), default=1))
+        environment |= {"TRIBUTARY_MANAGER": url}
+        if f"-O {ADMINISTRATOR}" not in script:
+            subprocess.run(["tributary", "token", "make", "--role", "administrator", "--name", "alice", "--life", "1h", "--key-file", state / "identity.keys",
+                            "-O", self.folder / ADMINISTRATOR], env=environment, check=True)
+        shutil.copy(state / "aggregator.token", self.folder)
+        shutil.copy(self.root / "config/topology-demo.yaml", self.folder / "topology.yaml")
+        return script.replace(MANAGER, url).replace(TOKEN, str(state / "job.token")).replace(STATE, str(state))
 
     def prepare_program(self, page: str, environment: dict[str, str]) -> None:
         """Installs the library where the shell finds it, and writes the program that the page shows."""
@@ -94,9 +111,7 @@ class Recipes(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("TRIBUTARY_", "NCCL_", "LD_"))}
         environment["PATH"] = f"{self.build / 'client/cli'}:{environment['PATH']}"
         self.prepare_program(page, environment)
-        if MANAGER in script:
-            url, token = self.start_cluster()
-            script = script.replace(MANAGER, url).replace(TOKEN, token)
+        script = self.cluster_for(script, environment)
         ended = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.folder, env=environment, capture_output=True, text=True,
                                check=False, timeout=LIMIT_SECONDS)
         self.assertEqual(ended.returncode, 0, f"{path}\n{script}\n{ended.stdout}\n{ended.stderr}")

@@ -92,6 +92,16 @@ TEST(IdentityToken, IsValidOnlyWithinItsTime) {
   EXPECT_THAT(why_refused(keys, token, INT64_MAX), HasSubstr("expired"));
 }
 
+TEST(IdentityToken, ATokenMayHaveTheLongestLife) {
+  EXPECT_EQ(token_start(kNow, kNow + 100), kNow - kClockDifference);
+  IdentityClaims longest = claims();
+  longest.life = kTokenSecondsMax;
+  longest.until = longest.renewable_until = kNow + kTokenSecondsMax;
+  longest.from = token_start(kNow, longest.renewable_until);
+  EXPECT_EQ(longest.from, kNow);
+  EXPECT_TRUE(check(longest).has_value());
+}
+
 TEST(IdentityToken, ATokenOfAForeignKeyIsRefused) {
   const std::string token = *keys_of(line("a", '1')).sign(claims());
   EXPECT_THAT(why_refused(keys_of(line("b", '1')), token), HasSubstr("does not have"));

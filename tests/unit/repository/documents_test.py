@@ -17,6 +17,10 @@ HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 ANCHOR = re.compile(r'<a id="([^"]+)">')
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(?P<language>\w*)\n(?P<lines>.*?)^\1```", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"<!-- (?:recipe(?: from \S+)?|output|output in a cluster of .+|tried by (?P<test>\w+)|not run: (?P<reason>\S+ \S+ .+)) -->$")
+COMMAND = re.compile(r"^ *(?:\$ )?(?:[A-Z_]+=\S+ )*(?:tributary(?:-[\w-]+)?|apt-get|cmake|curl|editor|export|helm|install|ip|kubectl|lldpcli|mpirun|openssl|"
+                     r"ovs-vsctl|pip|podman|sbatch|scp|scripts/[\w-]+|srun|systemctl|torchrun) ", re.MULTILINE)
 TEST_NAME = re.compile(r"^[A-Z]\w+\.[A-Z]\w+$")
 TOP = ("aggregator/", "bench/", "client/", "cmake/", "config/", "docs/", "examples/", "kernels/", "packaging/", "protocol/", "scripts/", "tests/", "transport/", "tree-manager/", ".ci/")
 
@@ -88,6 +92,25 @@ class Documents(unittest.TestCase):
         known = {".".join(names) for names in re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", sources)}
         bad = [f"{page}: there is no test {code}" for page, text in self.pages.items() for code in CODE.findall(text)
                if TEST_NAME.match(code) and code not in known]
+        self.assertEqual(bad, [], "\n" + "\n".join(bad))
+
+    def test_blocks_of_commands_say_which_test_runs_them(self) -> None:
+        """A reader types these commands. A block without a mark would be one that nobody has tried."""
+        lists = "\n".join((self.root / name).read_text() for name in self.files if name.endswith("CMakeLists.txt"))
+        names = {re.sub(r"\$\{\w+\}", r"\\w+", name) for name in re.findall(r"(?:\bNAME |tributary_add_test\()\"?([\w${}]+)", lists)} - {r"\w+"}
+        bad = []
+        for page, text in self.pages.items():
+            if page != "README.md" and not page.startswith("docs/"):
+                continue
+            for found in BLOCK.finditer(text):
+                if found["language"] not in ("", "sh") or not COMMAND.search(found["lines"]):
+                    continue
+                mark = MARK.search(text[: found.start()].rstrip("\n").rpartition("\n")[2])
+                where = f"{page}:{text.count(chr(10), 0, found.start()) + 1}"
+                if mark is None:
+                    bad.append(f"{where}: a block of commands needs a line before it: <!-- recipe -->, <!-- output -->, <!-- tried by TEST --> or <!-- not run: REASON -->")
+                elif mark["test"] and not any(re.fullmatch(name, mark["test"]) for name in names):
+                    bad.append(f"{where}: there is no test {mark['test']}")
         self.assertEqual(bad, [], "\n" + "\n".join(bad))
 
     def test_the_protocols_numbers_are_the_codes(self) -> None:
