@@ -53,8 +53,16 @@ typedef struct tributary_unique_id {
   unsigned char bytes[TRIBUTARY_UNIQUE_ID_BYTES];
 } tributary_unique_id;
 
+/* In C++, every int is a valid value of these types, so that the library may read and refuse a value that it does not
+ * know. */
+#ifdef __cplusplus
+#define TRIBUTARY_ENUM_BASE : int
+#else
+#define TRIBUTARY_ENUM_BASE
+#endif
+
 /* The numbers are stable: only append new ones. */
-typedef enum tributary_status {
+typedef enum tributary_status TRIBUTARY_ENUM_BASE {
   TRIBUTARY_OK = 0,
   TRIBUTARY_ERROR_BAD_ARGUMENT = -1, /* the call was wrong and had no effect */
   TRIBUTARY_ERROR_BAD_CONFIG = -2,   /* a configuration file or an environment variable is wrong */
@@ -70,7 +78,7 @@ typedef enum tributary_status {
   TRIBUTARY_ERROR_INTERNAL = -12
 } tributary_status;
 
-typedef enum tributary_dtype {
+typedef enum tributary_dtype TRIBUTARY_ENUM_BASE {
   TRIBUTARY_INT8 = 0,
   TRIBUTARY_UINT8 = 1,
   TRIBUTARY_INT32 = 2,
@@ -102,7 +110,7 @@ typedef enum tributary_dtype {
  * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
  *     scaled by a power of two. If the values include one infinity, the average is that infinity; both infinities give
  *     NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
-typedef enum tributary_op {
+typedef enum tributary_op TRIBUTARY_ENUM_BASE {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,
   TRIBUTARY_MIN = 2,
@@ -110,13 +118,17 @@ typedef enum tributary_op {
   TRIBUTARY_AVG = 4
 } tributary_op;
 
-typedef enum tributary_mem_kind { TRIBUTARY_MEM_HOST = 0, TRIBUTARY_MEM_CUDA = 1 } tributary_mem_kind;
+typedef enum tributary_mem_kind TRIBUTARY_ENUM_BASE {
+  TRIBUTARY_MEM_HOST = 0,
+  TRIBUTARY_MEM_CUDA = 1
+} tributary_mem_kind;
 
-typedef enum tributary_path {
+typedef enum tributary_path TRIBUTARY_ENUM_BASE {
   TRIBUTARY_PATH_FALLBACK = 0,
   TRIBUTARY_PATH_IN_NETWORK = 1,
   TRIBUTARY_PATH_LOCAL = 2 /* shared memory: all ranks are on one host */
 } tributary_path;
+#undef TRIBUTARY_ENUM_BASE
 
 /* Explicit settings of one communicator. They override the environment, which overrides the configuration file. Start
  * from TRIBUTARY_CONFIG_INITIALIZER; a member that is NULL or 0 is not set. */

@@ -152,8 +152,8 @@ TEST_F(Perf, ExactNumericsGiveTheExactSumOnEveryPath) {
     std::vector<std::string> options;
     std::string variables, path;
   };
-  const Run runs[] = {{{"--aggregators", "1", "--lanes", "2"}, "", "in-network"},
-                      {{"--aggregators", "3", "--levels", "2"}, "", "in-network"},
+  const Run runs[] = {{{"--aggregators", "1", "--lanes", "2"}, "TRIBUTARY_REQUIRE=in-network", "in-network"},
+                      {{"--aggregators", "3", "--levels", "2"}, "TRIBUTARY_REQUIRE=in-network", "in-network"},
                       {{"--aggregators", "0"}, "", "fallback"},
                       {{"--aggregators", "0"}, "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one", "local"},
                       {{"--aggregators", "0"}, "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=$((RANK/2))", "host+ring"}};
