@@ -22,6 +22,9 @@ constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 // The most checks of signatures in one turn, which take about 2 ms. Then the door looks at the network again, however
 // many forged joins come.
 constexpr int kChecksPerTurn = 16;
+// The longest time that a join waits for the manager's key. The manager plans trees over an aggregator as soon as it
+// has registered it, so a join may come while the manager's answer is still on its way, or while the key is written.
+constexpr auto kKeyLimit = std::chrono::seconds(3);
 
 std::int64_t nanoseconds(transport::Duration time) {
   return std::chrono::nanoseconds(time).count();
@@ -136,6 +139,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
   void displace(WaitingRoom::Id id);
   void check_joins();
   void check(Visitor& visitor);
+  void take_up_early_joins(transport::TimePoint now);
   void tick();
 
   const FrontDoorSettings settings_;
@@ -146,7 +150,8 @@ class FrontDoor::Reception final : public transport::Acceptor {
   std::mutex closed_mutex_;  // guards closed_because_
   std::string closed_because_;
   WaitingRoom room_;
-  JoinQueue joins_;  // visitors in the room whose join has come
+  JoinQueue joins_;                                        // visitors in the room whose join has come
+  std::map<WaitingRoom::Id, transport::TimePoint> early_;  // joins that came before a key, and until when they wait
   WaitingRoom::Id next_id_ = 1;
   transport::NearTransport transport_;
   std::map<WaitingRoom::Id, Visitor> waiting_;  // visitors in the room
@@ -198,6 +203,7 @@ transport::ChannelHandler* FrontDoor::Reception::on_accept(std::unique_ptr<trans
 void FrontDoor::Reception::leaves(Visitor& visitor) {
   room_.leave(visitor.id());
   joins_.remove(visitor.id());
+  early_.erase(visitor.id());
   leaving_.insert(waiting_.extract(visitor.id()));
 }
 
@@ -205,6 +211,7 @@ void FrontDoor::Reception::displace(WaitingRoom::Id id) {
   count(Count::displaced);
   room_.leave(id);
   joins_.remove(id);
+  early_.erase(id);
   waiting_.erase(id);
 }
 
@@ -214,8 +221,8 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
   }
   const auto key = keys_.current();
   if (!key) {
-    return visitor.refuse(Count::not_open, "aggregator " + settings_.name +
-                                               " has not reached its manager yet, so it cannot verify tokens");
+    early_.try_emplace(visitor.id(), now() + kKeyLimit);
+    return;
   }
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
     return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);
@@ -261,8 +268,28 @@ void FrontDoor::Reception::check(Visitor& visitor) {
   hand_over_(std::move(*connection), std::move(*verified));
 }
 
+void FrontDoor::Reception::take_up_early_joins(transport::TimePoint now) {
+  if (early_.empty()) return;
+  const bool has_key = keys_.current() != nullptr;
+  std::vector<WaitingRoom::Id> due;
+  for (const auto& [id, limit] : early_) {
+    if (has_key || now >= limit) due.push_back(id);
+  }
+  for (const WaitingRoom::Id id : due) {
+    Visitor& visitor = waiting_.at(id);
+    early_.erase(id);
+    if (has_key) {
+      on_join(visitor);
+    } else {
+      visitor.refuse(Count::not_open,
+                     "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify tokens");
+    }
+  }
+}
+
 void FrontDoor::Reception::tick() {
   const transport::TimePoint time = now();
+  take_up_early_joins(time);
   while (const auto late = room_.late(nanoseconds(time.time_since_epoch()))) {
     waiting_.at(*late).refuse(Count::timed_out, "no join came in time");
   }

@@ -42,6 +42,16 @@ TEST_F(DaemonAndManager, StartsWithoutAManagerRefusesJoinsAndRegistersOnceThereI
   expect_serves(daemon);
 }
 
+TEST_F(DaemonAndManager, AJoinThatComesBeforeTheManagersKeyWaitsForIt) {
+  manager_.stop();
+  DaemonProcess& daemon = start("just-registered");
+  Child& rank = child(daemon.endpoint(), join_of({claims_of(daemon.name, 0, 1)}));
+  EXPECT_TRUE(eventually([&] { return daemon.metric("manager_failures_total") > 0; }));
+  manager_.start();
+  EXPECT_TRUE(run_until([&] { return rank.ready || rank.closed.has_value(); }));
+  EXPECT_TRUE(rank.ready) << rank.refused.value_or("it was closed");
+}
+
 TEST_F(DaemonAndManager, KeepsTheKeySoThatARestartWithoutAManagerStillLetsRanksIn) {
   const std::string state = folder_.file("manager-key");
   DaemonProcess& before = start("keeps", {"--state-file", state});
