@@ -43,12 +43,6 @@ class MetricPage {
     add(value);
   }
 
-  /// Returns the page in Prometheus' text format, version 0.0.4.
-  [[nodiscard]] std::string text() const;
-  /// Returns the families as a table in Markdown without values: name, type, unit, labels, meaning.
-  [[nodiscard]] std::string table() const;
-
- private:
   struct Sample {
     double value = 0;
     std::vector<std::string> label_values;
@@ -61,6 +55,14 @@ class MetricPage {
     std::vector<std::string> labels;
     std::vector<Sample> samples;
   };
+  [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+  [[nodiscard]] const std::vector<Family>& families() const noexcept { return families_; }
+  /// Returns the page in Prometheus' text format, version 0.0.4.
+  [[nodiscard]] std::string text() const;
+  /// Returns the families as a table in Markdown without values: name, type, unit, labels, meaning.
+  [[nodiscard]] std::string table() const;
+
+ private:
   void add_number(double value, std::vector<std::string> label_values);
 
   std::string prefix_;

@@ -17,7 +17,7 @@ namespace {
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t done = write(descriptor, text.data(), text.size());
+    const ssize_t done = ::write(descriptor, text.data(), text.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno == EAGAIN) {  // another process with this descriptor has made it non-blocking
       pollfd wait{descriptor, POLLOUT, 0};

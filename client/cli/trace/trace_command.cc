@@ -13,12 +13,14 @@
 
 #include "client/cli/dump/ports.h"
 #include "client/cli/dump/records.h"
+#include "client/cli/otlp/sender.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/terminal/table.h"
 #include "client/cli/trace/aggregator_traces.h"
 #include "client/cli/trace/alignment.h"
 #include "client/cli/trace/chrome_trace.h"
 #include "client/cli/trace/job_places.h"
+#include "client/cli/trace/otlp_spans.h"
 #include "client/cli/trace/trace_parts.h"
 #include "client/cli/trace/trace_recordings.h"
 #include "service-kit/status_folder.h"
@@ -113,8 +115,14 @@ std::vector<std::string> lost_lines(const TraceParts& parts) {
   return lines;
 }
 
-/// Writes the file. `ago`: nanoseconds since the trace began.
-Status write_trace(const std::string& path, TraceParts& parts, std::int64_t ago) {
+Status send_spans(const std::string& url, const TraceParts& parts) {
+  auto collector = OtlpSender::open(url);
+  if (!collector) return std::unexpected(collector.error());
+  return otlp_spans(parts, [&](const std::string& document) { return collector->send("traces", document); });
+}
+
+/// Writes the file, and sends the operations to a collector if there is one. `ago`: nanoseconds since the trace began.
+Status write_trace(const std::string& path, TraceParts& parts, std::int64_t ago, const std::string& otlp) {
   const SegmentWays ways(parts);
   const auto offsets = offsets_of(parts, ways);
   std::vector<std::string> notes = clock_lines(parts, offsets);
@@ -129,7 +137,7 @@ Status write_trace(const std::string& path, TraceParts& parts, std::int64_t ago)
               parts.aggregators.size(), counts.operations, counts.segments);
   for (const std::string& note : notes) std::printf("%s\n", printable(note).c_str());
   std::printf("the trace is in %s: open it at https://ui.perfetto.dev or in chrome://tracing\n", path.c_str());
-  return {};
+  return otlp.empty() ? Status() : send_spans(otlp, parts);
 }
 
 /// Writes the trace of the recordings. `places`: what the manager knows about the job; empty: nothing.
@@ -140,7 +148,7 @@ Status write_merged(const TraceOptions& options, const TraceRecordings& recordin
   if (parts.ranks.empty()) return fail(Errc::io, "job '" + recordings.job + "' has ended");
   for (const std::string& sentence : missing_ranks(parts.ranks, places)) tell("no trace of " + sentence);
   const std::string standard = "trace-" + service::file_name_of(recordings.job) + ".json";
-  return write_trace(options.into.empty() ? standard : options.into, parts, recordings.ago);
+  return write_trace(options.into.empty() ? standard : options.into, parts, recordings.ago, options.otlp);
 }
 
 Status write_parts(const std::string& path, const TraceRecordings& recordings) {

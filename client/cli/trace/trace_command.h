@@ -14,6 +14,7 @@ struct TraceOptions {
   std::string job;     // empty: the only job on this machine
   double seconds = 2;
   std::string into;                 // the file; empty: trace-JOB.json
+  std::string otlp;                 // URL of a collector that gets the operations as spans; empty: none
   std::string parts;                // not empty: the file that gets the recordings in place of a trace
   std::vector<std::string> merged;  // not empty: files with recordings of several hosts, which become one trace
 };

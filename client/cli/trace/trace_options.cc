@@ -26,6 +26,11 @@ void describe_trace(CLI::App& app, std::function<int()>& action) {
   CLI::Option* const parts =
       service::add_text(*sub, "--parts", options->parts,
                         {.value = "FILE", .help = "Write what was recorded to this file, for --merge, and no trace"});
+  service::add_text(
+      *sub, "--otlp", options->otlp,
+      {.value = "URL",
+       .help = "Send the operations, as spans, also to this collector of OpenTelemetry, such as http://localhost:4318"})
+      ->excludes(parts);
   sub->add_option("--merge", options->merged, "Make one trace of what several hosts have recorded with --parts")
       ->type_name("FILE...")
       ->excludes(parts);

@@ -136,7 +136,6 @@ TEST_F(HostsOverTrees, EveryTypeAndOperationOnHostsOfDifferentSizes) {
   for (std::uint8_t d = 0; d < kDTypeCount; ++d) {
     const auto dtype = static_cast<DType>(d);
     run(hosts, [&](tributary_comm* comm, std::uint32_t rank) {
-      EXPECT_EQ(info_of(comm).path, TRIBUTARY_PATH_IN_NETWORK);
       for (std::uint8_t o = 0; o < kReduceOpCount; ++o) {
         const auto op = static_cast<ReduceOp>(o);
         for (const std::size_t count : {std::size_t{5}, std::size_t{600'001}}) {
@@ -152,6 +151,7 @@ TEST_F(HostsOverTrees, EveryTypeAndOperationOnHostsOfDifferentSizes) {
               << to_string(dtype) << " " << to_string(op) << " " << count;
         }
       }
+      EXPECT_GT(info_of(comm).bytes_in_network, 0U);  // a slow manager answers after the first operations
     });
   }
 }

@@ -52,24 +52,30 @@ class Prometheus(Daemons):
 
     def test_metrics_of_ranks_follow_the_conventions_and_count_what_the_ranks_call(self) -> None:
         ports, texts = self.folder / "ports", self.folder / "ranks.prom"
-        command = f"{self.build}/client/cli/tributary perf all_reduce -b 256K -e 256K -n 3000 -w 0 -c 0"
-        keeps = f"{self.build}/client/cli/tributary perf broadcast -b 4K -e 4K -n 100000000 -w 0 -c 0"
-        run = subprocess.Popen([self.build / "client/cli/tributary", "run", "--ranks", "2", "--aggregators", "1", "--", "sh", "-c", f"{command}; exec {keeps}"],
-                               env=self.environment(TRIBUTARY_STATUS_DIR=str(ports), TRIBUTARY_LOCAL="off", TRIBUTARY_TUNING="off", TRIBUTARY_JOB="training"),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(run.wait, LIMIT_SECONDS)
-        self.addCleanup(run.terminate)
+
+        def calls(collective: str, size: str) -> subprocess.Popen:
+            program = str(self.build / "client/cli/tributary")
+            run = subprocess.Popen([program, "run", "--ranks", "2", "--aggregators", "1", "--", program, "perf", collective, "-b", size, "-e", size, "-n", "100000000", "-w", "0", "-c", "0"],
+                                   env=self.environment(TRIBUTARY_STATUS_DIR=str(ports), TRIBUTARY_LOCAL="off", TRIBUTARY_TUNING="off", TRIBUTARY_JOB="training"),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(run.wait, LIMIT_SECONDS)
+            self.addCleanup(run.terminate)
+            return run
 
         def read(series: str) -> float:
             written = self.tributary("metrics", "--dir", str(ports), "--into", str(texts))
             text = texts.read_text() if written.returncode == 0 else ""
             return sum(float(value) for value in re.findall(rf"^tributary_rank_{series}.*}} (\S+)$", text, re.MULTILINE))
 
+        reduces = calls("all_reduce", "256K")
         self.wait_until(lambda: read('operation_seconds_count{job_name="training",rank="1",collective="all_reduce",up_to="1048576"') >= 10, "the ranks count nothing")
         self.assertEqual(self.promtool("check", "metrics", text=texts.read_text()), "")
+        reduces.terminate()
+        reduces.wait(timeout=LIMIT_SECONDS)
+        calls("broadcast", "4K")
         self.wait_until(lambda: read('operation_seconds_count{job_name="training",rank="0",collective="broadcast",up_to="4096"') >= 10, "the ranks count nothing")
         self.assertEqual(read("info"), 2)
-        self.assertGreaterEqual(read("calls_total"), 20)
+        self.assertGreaterEqual(read("calls_total"), 10)
         self.assertEqual(read("failures_total"), 0)
         self.assertEqual(self.promtool("check", "metrics", text=texts.read_text()), "")
         self.assertEqual(self.tributary("metrics", "--dir", str(ports), "--job", "other").stdout.count("{"), 0)

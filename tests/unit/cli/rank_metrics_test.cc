@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/metrics/otlp_metrics.h"
 #include "tests/unit/service_kit/metrics_document.h"
 
 namespace tributary::cli {
@@ -40,6 +44,27 @@ TEST(RankMetrics, HaveTheFiguresOfEachRank) {
        R"(operation_seconds_count{job_name="training",rank="3",collective="broadcast",up_to="+Inf"} 1)",
        R"(failover_pause_seconds_sum{job_name="training",rank="3"} 0.25)"})
     EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(RankMetrics, GoToACollectorWithOpenTelemetrysNames) {
+  const auto figures = read_figures(kDocument);
+  ASSERT_TRUE(figures) << figures.error().message;
+  const auto document = nlohmann::json::parse(otlp_metrics(rank_metrics({*figures}), "node-1", 7));
+  const auto& metrics = document.at("resourceMetrics").at(0).at("scopeMetrics").at(0).at("metrics");
+  const auto metric = [&](const std::string& name) {
+    const auto found = std::ranges::find_if(metrics, [&](const auto& one) { return one.at("name") == name; });
+    return found == metrics.end() ? nlohmann::json() : *found;
+  };
+  const auto calls = metric("tributary.rank.calls");
+  EXPECT_EQ(calls.at("unit"), "1");
+  EXPECT_EQ(calls.at("sum").at("isMonotonic"), true);
+  EXPECT_EQ(calls.at("sum").at("dataPoints").at(0).at("asDouble"), 12);
+  EXPECT_EQ(calls.at("sum").at("dataPoints").at(0).at("timeUnixNano"), "7");
+  EXPECT_EQ(metric("tributary.rank.bytes").at("unit"), "By");
+  const auto seconds = metric("tributary.rank.operation").at("histogram").at("dataPoints").at(0);
+  EXPECT_EQ(seconds.at("bucketCounts"), nlohmann::json({"4", "5", "1"}));
+  EXPECT_EQ(seconds.at("count"), "10");
+  EXPECT_EQ(metric("tributary.rank.communicators").at("gauge").at("dataPoints").size(), 1U);
 }
 
 TEST(RankMetrics, RefuseAnotherForm) {

@@ -10,6 +10,7 @@
 #include "client/cli/trace/alignment.h"
 #include "client/cli/trace/chrome_trace.h"
 #include "client/cli/trace/job_places.h"
+#include "client/cli/trace/otlp_spans.h"
 
 namespace tributary::cli {
 namespace {
@@ -251,6 +252,51 @@ TEST_F(TraceTest, AnOpenOperationLastsUntilTheEndOfTheTrace) {
     return;
   }
   FAIL() << "the operation is missing";
+}
+
+TEST_F(TraceTest, TheSpansOfAnOperationHaveOneTraceIdOnAllRanks) {
+  parts_.clocks[0].calendar = kStart + 5 * kMicrosecond;
+  for (TracedRank& rank : parts_.ranks) {
+    for (std::uint64_t number = 0; number < kSpansMax; ++number)
+      rank.operations.push_back({.number = number,
+                                 .bytes = 64,
+                                 .call = "barrier",
+                                 .path = "in-network",
+                                 .outcome = "success",
+                                 .queued = kStart,
+                                 .started = kStart + kMicrosecond,
+                                 .ended = kStart + 2 * kMicrosecond});
+  }
+  parts_.ranks[1].operations.back().ended.reset();
+  std::vector<json> documents;
+  EXPECT_TRUE(otlp_spans(parts_, [&](const std::string& text) {
+                documents.push_back(json::parse(text));
+                return Status();
+              }).has_value());
+  ASSERT_EQ(documents.size(), 2U);
+  std::vector<json> last;  // by rank
+  for (const json& document : documents) {
+    const json& spans = document.at("resourceSpans").at(0).at("scopeSpans").at(0).at("spans");
+    EXPECT_EQ(spans.size(), kSpansMax);
+    EXPECT_NE(spans.at(0).at("traceId"), spans.at(1).at("traceId"));
+    last.push_back(spans.back());
+  }
+  EXPECT_EQ(last[0].at("traceId"), last[1].at("traceId"));
+  EXPECT_NE(last[0].at("spanId"), last[1].at("spanId"));
+  EXPECT_EQ(last[0].at("startTimeUnixNano"), std::to_string(kStart + 5 * kMicrosecond));
+  EXPECT_EQ(last[0].at("attributes").back().at("key"), "tributary.queued_ns");
+  EXPECT_EQ(last[1].at("attributes").back().at("key"), "tributary.open");
+}
+
+TEST_F(TraceTest, AnErrorOfTheCollectorEndsTheSpans) {
+  for (TracedRank& rank : parts_.ranks) rank.operations.assign(kSpansMax, {.call = "barrier", .queued = kStart});
+  int documents = 0;
+  const Status sent = otlp_spans(parts_, [&](const std::string&) -> Status {
+    ++documents;
+    return fail(Errc::io, "no");
+  });
+  EXPECT_FALSE(sent.has_value());
+  EXPECT_EQ(documents, 1);
 }
 
 TEST_F(TraceTest, NamesRanksThatItDidNotReachWithTheirHosts) {
