@@ -81,6 +81,8 @@ constexpr Figure<transport::VerbsStatistics> kVerbsCounters[] = {
      &transport::VerbsStatistics::refused_full},
     {"rdma_refused_unproved_total", "Connections refused because they did not prove that they belong to their group.",
      &transport::VerbsStatistics::refused_unproved},
+    {"rdma_messages_forged_total", "Sealed connections that ended because a message was changed on its way.",
+     &transport::VerbsStatistics::messages_forged},
     {"rdma_registrations_total", "Registrations of memory with a device.", &transport::VerbsStatistics::registrations},
     {"rdma_registration_hits_total", "Times that memory was registered already.",
      &transport::VerbsStatistics::registration_hits},

@@ -277,9 +277,7 @@ std::vector<Field> make_fields() {
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for this time before it sleeps, which lowers latency and costs a core. 0s: never."),
       text("security", &S::security, "off, authenticate or encrypt",
-           "The aggregator refuses groups with less security than this. Ranks set TRIBUTARY_SECURITY. Transport verbs "
-           "allows only off.",
-           check_security),
+           "The aggregator refuses groups with less security than this. Ranks set TRIBUTARY_SECURITY.", check_security),
       text("packet_security", &S::packet_security, "off, authenticate or encrypt",
            "The old name of security. If both are set, the stricter one counts.", check_security),
       duration(

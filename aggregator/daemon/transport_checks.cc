@@ -1,20 +1,10 @@
 #include "aggregator/daemon/transport_checks.h"
 
-#include <utility>
-
 #include "aggregator/daemon/modules.h"
 
 namespace tributary::aggregator {
 
 Status check_transport_settings(const Settings& settings) {
-  for (const auto& [key, value] :
-       {std::pair("security", settings.security), std::pair("packet_security", settings.packet_security)}) {
-    if (value == "off" || settings.transport != "verbs") continue;
-    return service::refuse({.key = key,
-                            .value = value,
-                            .why = "it contradicts transport verbs, because nothing seals what RDMA carries",
-                            .allowed = "off, or any with transport tcp, udp or dpdk"});
-  }
   if (settings.transport == "dpdk" && (settings.dpdk_device.empty() || settings.dpdk_addresses.empty())) {
     return service::refuse({.key = "transport",
                             .value = settings.transport,

@@ -145,6 +145,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
 /// Makes room for a window of contributions, which the lane sums there. An only child gets no room: its contributions
 /// are not summed but passed on, and must be in a buffer of the lane.
 void LaneNode::make_room(Session& session) {
+  if (session.channel().sealed()) return;  // no peer writes to this side's memory
   if (claims_.children < 2) return;
   const std::uint64_t bytes = worker_.transport_.room_bytes(claims_.window, claims_.segment_bytes);
   if (bytes == 0 || !worker_.budget_.reserve_spare(bytes)) return;

@@ -30,7 +30,7 @@ Error with_function(const char* function, Error error) {
 Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
-  auto transport = choose_transport(settings->transports, settings->dpdk, settings->security);
+  auto transport = choose_transport(settings->transports, settings->dpdk);
   if (!transport) return std::unexpected(transport.error());
   const Environment environment = [](const char* name) { return std::getenv(name); };
   RdmaWish rdma = rdma_wish(*settings);

@@ -69,8 +69,8 @@ tributary_status tributary_transport_name(const tributary_config* config, const 
     if (name == nullptr) return report(Errc::bad_argument, std::string(function) + ": name is NULL");
     *name = nullptr;
     const auto settings = load_settings(config);
-    const auto chosen = settings ? choose_transport(settings->transports, settings->dpdk, settings->security)
-                                 : std::unexpected(settings.error());
+    const auto chosen =
+        settings ? choose_transport(settings->transports, settings->dpdk) : std::unexpected(settings.error());
     if (!chosen) return report(chosen.error().code, std::string(function) + ": " + chosen.error().message);
     static constexpr std::array<const char*, 4> names{"tcp", "udp", "verbs", "dpdk"};
     *name = *std::ranges::find_if(names, [&](const char* known) { return *chosen == known; });

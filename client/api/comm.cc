@@ -93,10 +93,9 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   }
   parts.settings.listen = {address, 0};
   auto keys = make_link_keys(parts.transport_name, settings.security);
-  if (!keys) return std::unexpected(keys.error());
-  (*keys)->set_peers(link_secret_of_peers(id.secret));
-  parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, tcp_wish(settings, address), std::move(*keys),
+  keys->set_peers(link_secret_of_peers(id.secret));
+  parts.settings.link_keys = keys;
+  auto transport = make_transport(parts.transport_name, address, tcp_wish(settings, address), std::move(keys),
                                   settings.dpdk, rdma, settings.udp);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
@@ -140,7 +139,7 @@ std::string public_name(const UniqueId& id) {
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
-  auto transport = choose_transport(settings.transports, settings.dpdk, settings.security);
+  auto transport = choose_transport(settings.transports, settings.dpdk);
   if (!transport) return std::unexpected(transport.error());
   parts.transport_name = std::move(*transport);
   CommunicatorSettings& s = parts.settings;

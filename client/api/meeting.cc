@@ -27,9 +27,7 @@ Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, con
                                                const TcpWish& tcp, PacketSecurity security, const DpdkRank& dpdk,
                                                const RdmaWish& rdma, const UdpRank& udp) {
   std::unique_ptr<Meeting> meeting(new Meeting);
-  auto keys = make_link_keys(transport, security);
-  if (!keys) return std::unexpected(keys.error());
-  meeting->keys_ = std::move(*keys);
+  meeting->keys_ = make_link_keys(transport, security);
   auto made = make_transport(transport, host, tcp, meeting->keys_, dpdk, rdma, udp);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);

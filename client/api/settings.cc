@@ -293,9 +293,8 @@ std::vector<Setting> make_settings() {
         "The old name of security, which overrides it."},
        set_security},
       {{"security", "TRIBUTARY_SECURITY", "off", "off, authenticate or encrypt",
-        "For transports tcp, udp and dpdk: authenticate keeps other processes from making, changing or repeating "
-        "messages "
-        "of the group; encrypt hides the messages, too. Must be the same on every rank."},
+        "authenticate keeps other processes from making, changing or repeating messages of the group; encrypt hides "
+        "the messages, too. Over verbs GPUDirect is not used then. Must be the same on every rank."},
        set_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "

@@ -6,8 +6,7 @@
 
 namespace tributary::client {
 
-Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk,
-                                     PacketSecurity security) {
+Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk) {
   if (wanted.empty()) return "tcp";
   std::string list;
   std::string why;
@@ -20,11 +19,6 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted, con
       why += "; dpdk cannot be used: " + available.error().message;
     }
     if (name != "verbs") continue;
-    if (security != PacketSecurity::off) {
-      why += "; verbs cannot be used: TRIBUTARY_SECURITY is " + std::string(to_string(security)) +
-             ", and nothing seals what RDMA carries: set TRIBUTARY_TRANSPORT=verbs,tcp, or TRIBUTARY_SECURITY=off";
-      continue;
-    }
     const Status verbs = transport::verbs_available();
     if (verbs) return name;
     why += "; verbs cannot be used: " + verbs.error().message;
@@ -57,8 +51,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   // Allow one connection from each other rank: rank 0 accepts them, and in an all_to_all every rank. arrivals.h
   // limits the number of strangers.
   tcp.connections_max = 4 * kRanksMax;
+  if (keys != nullptr && keys->least() != PacketSecurity::off) tcp.keys = keys;
   if (name != "verbs") {
-    if (keys != nullptr && keys->least() != PacketSecurity::off) tcp.keys = std::move(keys);
     const transport::NearSettings near{.tcp = tcp, .shm = {}, .shared_memory = wish.shared_memory};
     if (wish.io_threads > 1) return std::make_unique<transport::IoThreadsTransport>(near, wish.io_threads);
     return std::make_unique<transport::NearTransport>(near);
@@ -73,12 +67,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
                                            tcp);
 }
 
-Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {
-  if (security != PacketSecurity::off && name == "verbs") {
-    return fail(Errc::bad_config, "TRIBUTARY_SECURITY is " + std::string(to_string(security)) +
-                                      ", but the transport is verbs, and nothing seals what RDMA carries: set "
-                                      "TRIBUTARY_TRANSPORT=tcp, or TRIBUTARY_SECURITY=off");
-  }
+std::shared_ptr<transport::LinkKeys> make_link_keys(const std::string& name, PacketSecurity security) {
   return std::make_shared<transport::LinkKeys>(security, name == "verbs");
 }
 

@@ -12,10 +12,9 @@
 
 namespace tributary::client {
 
-/// Returns the first transport of `wanted` that is built and can be as secure as `security`, or the library's choice
-/// for an empty list. Errc::unsupported: the list has none.
-[[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk,
-                                                   PacketSecurity security);
+/// Returns the first transport of `wanted` that is built and can be used here, or the library's choice for an empty
+/// list. Errc::unsupported: the list has none.
+[[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk);
 /// Parameters of the transport "verbs".
 struct RdmaWish {
   std::vector<std::string> rails;  // by lane: address of this host's port; empty: only own_address
@@ -33,12 +32,11 @@ struct TcpWish {
 /// Makes the transport with this name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names.
 /// It listens at the numeric address `own_address`. Over UDP this is also the source of its connections; over RDMA it
 /// chooses the device that makes connections.
-/// "tcp", "udp" and "dpdk" seal with `keys`, and "verbs" proves its connections by `keys`, which may be nullptr.
+/// All of them seal with `keys`, which may be nullptr; "verbs" also proves its connections by `keys`.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
     const std::string& name, const std::string& own_address, const TcpWish& wish,
     std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk, const RdmaWish& rdma, const UdpRank& udp);
-/// Makes the keys for the transport's connections. Errc::bad_config: this transport cannot seal.
-[[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,
-                                                                          PacketSecurity security);
+/// Makes the keys for the transport's connections.
+[[nodiscard]] std::shared_ptr<transport::LinkKeys> make_link_keys(const std::string& name, PacketSecurity security);
 
 }  // namespace tributary::client

@@ -56,4 +56,19 @@ bool RecordKey::open(std::span<std::byte> record, std::span<std::byte> content) 
   return true;
 }
 
+bool RecordKey::pass_message(std::span<std::byte> content) noexcept {
+  TRIBUTARY_ASSERT(!content.empty(), "message {} has no content", next_);
+  return begin() && (encrypts_ ? key_.pass(content, content.data()) : key_.cover(content));
+}
+
+bool RecordKey::seal_message(std::span<std::byte> content, AeadKey::Tag tag) noexcept {
+  TRIBUTARY_ASSERT(use_ == Use::seals, "a key that opens seals {} bytes", content.size());
+  return pass_message(content) && key_.end(tag);
+}
+
+bool RecordKey::open_message(std::span<std::byte> content, AeadKey::Tag tag) noexcept {
+  TRIBUTARY_ASSERT(use_ == Use::opens, "a key that seals opens {} bytes", content.size());
+  return pass_message(content) && key_.matches(tag);
+}
+
 }  // namespace tributary::transport

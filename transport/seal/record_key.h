@@ -11,6 +11,10 @@
 // number is the number of records before it. The record does not contain its number, so a record that is lost, repeated
 // or moved is not authentic. After 2^22 records the key changes, far below the bounds for AES-GCM (RFC 8446, section
 // 5.5, whose records are half as long).
+//
+// A message of an RDMA connection is a record without a head, because the device tells its length: content of up to
+// 64 KiB, sealed in place, and the authenticator. Its keys are those of another carrier (stream_greeting.h). Messages of
+// this length have half as many blocks under one key as RFC 8446 allows.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -50,8 +54,15 @@ class RecordKey {
   /// byte of `content` may be used, and the stream must end.
   [[nodiscard]] bool open(std::span<std::byte> record, std::span<std::byte> content) noexcept;
 
+  /// Seals a message in place. False: OpenSSL fails, and the connection must end.
+  [[nodiscard]] bool seal_message(std::span<std::byte> content, AeadKey::Tag tag) noexcept;
+  /// Opens a message in place. False: the message is not authentic; no byte of it may be used, and the connection must
+  /// end.
+  [[nodiscard]] bool open_message(std::span<std::byte> content, AeadKey::Tag tag) noexcept;
+
  private:
   [[nodiscard]] bool begin() noexcept;
+  [[nodiscard]] bool pass_message(std::span<std::byte> content) noexcept;
 
   StreamSecrets secrets_;
   bool encrypts_;

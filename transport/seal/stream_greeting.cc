@@ -26,13 +26,18 @@ Digest hello_tag(const LinkSecret& secret, std::span<const std::byte, kGreetingB
   return hmac_sha256(hkdf_expand(secret, label("tributary stream hello")), hello.first(kGreetingTold));
 }
 
+/// The carrier of a greeting that read_greeting() has taken.
+Carrier carrier_of(const GreetingBytes& greeting) noexcept {
+  return std::bit_cast<StreamGreeting>(greeting).carrier;
+}
+
 }  // namespace
 
-std::optional<StreamGreeting> read_greeting(std::span<const std::byte, kGreetingBytes> bytes,
-                                            GreetingKind kind) noexcept {
+std::optional<StreamGreeting> read_greeting(std::span<const std::byte, kGreetingBytes> bytes, GreetingKind kind,
+                                            Carrier carrier) noexcept {
   StreamGreeting greeting;
   std::memcpy(&greeting, bytes.data(), sizeof greeting);
-  if (greeting.magic != kStreamMagic || greeting.kind != kind || greeting.reserved != 0) return std::nullopt;
+  if (greeting.magic != kStreamMagic || greeting.kind != kind || greeting.carrier != carrier) return std::nullopt;
   return greeting;
 }
 
@@ -52,9 +57,10 @@ bool begins_sealed(std::span<const std::byte> bytes) noexcept {
   return magic == kStreamMagic;
 }
 
-GreetingBytes hello_of(const LinkKeys::Link& link, const ExchangePublicKey& key) noexcept {
+GreetingBytes hello_of(const LinkKeys::Link& link, const ExchangePublicKey& key, Carrier carrier) noexcept {
   const LinkName& name = link.link.name;
   StreamGreeting hello{.level = static_cast<std::uint8_t>(link.link.security),
+                       .carrier = carrier,
                        .group = name.group,
                        .epoch = name.epoch,
                        .lane = name.lane,
@@ -101,13 +107,14 @@ Digest StreamSecrets::key_of(bool from_client, std::uint64_t phase) const noexce
 }
 
 Result<StreamAnswer> answer_to(const GreetingBytes& hello, const LinkSecret& secret) {
-  const auto asked = read_greeting(hello, GreetingKind::hello);
+  const Carrier carrier = carrier_of(hello);
+  const auto asked = read_greeting(hello, GreetingKind::hello, carrier);
   TRIBUTARY_ASSERT(asked.has_value(), "bytes that are no hello are answered");
   const auto key = ExchangeKey::generate();
   if (!key) return std::unexpected(key.error());
   const auto agreed = key->agree(asked->key);
   if (!agreed) return std::unexpected(agreed.error());
-  StreamGreeting answer{.kind = GreetingKind::answer, .key = key->public_key()};
+  StreamGreeting answer{.kind = GreetingKind::answer, .carrier = carrier, .key = key->public_key()};
   const StreamSecrets secrets(secret, *agreed, hello, bytes_of(answer));
   answer.tag = secrets.answer_tag();
   return StreamAnswer{bytes_of(answer), secrets};
@@ -115,8 +122,8 @@ Result<StreamAnswer> answer_to(const GreetingBytes& hello, const LinkSecret& sec
 
 Result<StreamSecrets> secrets_of(const GreetingBytes& hello, const ExchangeKey& key, const GreetingBytes& answer,
                                  const LinkSecret& secret) {
-  const auto told = read_greeting(answer, GreetingKind::answer);
-  if (!told) return fail(Errc::corrupt, "it is no answer to a sealed stream's hello");
+  const auto told = read_greeting(answer, GreetingKind::answer, carrier_of(hello));
+  if (!told) return fail(Errc::corrupt, "it is no answer to a sealed connection's hello");
   const auto agreed = key.agree(told->key);
   if (!agreed) return std::unexpected(agreed.error());
   StreamSecrets secrets(secret, *agreed, hello, answer);

@@ -1,5 +1,6 @@
 #pragma once
-// The first message of each side of a sealed stream, and the secrets that both sides derive from the two messages.
+// The first message of each side of a sealed stream or RDMA connection, and the secrets that both sides derive from the
+// two messages.
 //
 //   client                                        listener
 //     | -- hello: level, place, key, HMAC ---------> |   knows the place's link secret: checks the HMAC
@@ -28,6 +29,8 @@ inline constexpr std::size_t kGreetingBytes = 96;
 inline constexpr std::size_t kGreetingTold = 64;  // the bytes of a greeting that its HMAC covers
 
 enum class GreetingKind : std::uint8_t { hello = 1, answer = 2, refusal = 3 };
+/// The way of the greeting, and then of the records. A greeting is of no use on the other way.
+enum class Carrier : std::uint8_t { stream = 0, rdma = 1 };
 
 /// Both messages, and the listener's refusal, which has no HMAC. All numbers are little-endian.
 struct StreamGreeting {
@@ -35,7 +38,7 @@ struct StreamGreeting {
   GreetingKind kind = GreetingKind::hello;
   std::uint8_t level = 0;   // hello: PacketSecurity; otherwise 0
   std::uint8_t reason = 0;  // refusal: RefuseReason; otherwise 0
-  std::uint8_t reserved = 0;
+  Carrier carrier = Carrier::stream;
   std::uint64_t group = 0;  // hello: the place; otherwise 0
   std::uint32_t epoch = 0;
   std::uint32_t lane = 0;
@@ -54,13 +57,15 @@ using GreetingBytes = std::array<std::byte, kGreetingBytes>;
 
 /// Reads a greeting of this kind. Empty: the bytes are no greeting. Checks no HMAC.
 [[nodiscard]] std::optional<StreamGreeting> read_greeting(std::span<const std::byte, kGreetingBytes> bytes,
-                                                          GreetingKind kind) noexcept;
+                                                          GreetingKind kind,
+                                                          Carrier carrier = Carrier::stream) noexcept;
 /// The reason of a refusal that begins with these bytes, 64 or more; none: they are no refusal.
 [[nodiscard]] RefuseReason refusal_in(std::span<const std::byte> bytes) noexcept;
 /// True if a stream that begins with these bytes, 4 or more, is sealed.
 [[nodiscard]] bool begins_sealed(std::span<const std::byte> bytes) noexcept;
 
-[[nodiscard]] GreetingBytes hello_of(const LinkKeys::Link& link, const ExchangePublicKey& key) noexcept;
+[[nodiscard]] GreetingBytes hello_of(const LinkKeys::Link& link, const ExchangePublicKey& key,
+                                     Carrier carrier = Carrier::stream) noexcept;
 [[nodiscard]] GreetingBytes refusal_of(RefuseReason reason) noexcept;
 /// Compares in constant time.
 [[nodiscard]] bool hello_is_authentic(const LinkSecret& secret,
@@ -85,7 +90,7 @@ class StreamSecrets {
   Digest master_{};
 };
 
-/// The listener's answer, made with a new key, and the connection's secrets. Errc::corrupt: the hello's key is one that
+/// The listener's answer to a hello of either carrier, made with a new key, and the connection's secrets. Errc::corrupt: the hello's key is one that
 /// no honest process makes.
 struct StreamAnswer {
   GreetingBytes bytes{};

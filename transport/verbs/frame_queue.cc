@@ -26,6 +26,7 @@ FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
   frame.payload = {};
   frame.borrowed = false;
   frame.fetching = frame.writing = false;
+  frame.parted = 0;
   return frame;
 }
 

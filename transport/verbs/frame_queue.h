@@ -20,6 +20,7 @@ class FrameQueue {
     bool borrowed = false;
     bool fetching = false;         // the frame is sent, but its payload is not fetched yet
     bool writing = false;          // the frame is sent, but its payload is still being written
+    std::size_t parted = 0;        // bytes of the payload that messages have, of a frame that is not sent yet
     std::uint32_t written_at = 0;  // if written: the position of the work request in the send queue
     std::uint32_t written_on = 0;  // if written: the queue pair
     RegistrationPtr registration;  // registration of a payload that is fetched or written

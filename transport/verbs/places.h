@@ -39,6 +39,10 @@ class Places {
     RemotePayload where;
   };
   [[nodiscard]] bool takes_work() const noexcept { return windows_; }
+  /// The queue pair, of `queue_pairs`, on which the peer is told next: they take turns.
+  [[nodiscard]] std::uint32_t next_queue_pair(std::size_t queue_pairs) noexcept {
+    return told_on_ = (told_on_ + 1) % static_cast<std::uint32_t>(queue_pairs);
+  }
   /// Tells the peer of the oldest such place on this queue pair. If takes_work(), `work` must be done before the
   /// message is sent.
   [[nodiscard]] Result<Told> tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work);
@@ -95,6 +99,7 @@ class Places {
   };
   std::array<Queue, kQueuePairsMax> queues_;  // queues by queue pair
   std::uint32_t told_ = 0;
+  std::uint32_t told_on_ = 0;  // queue pair on which the peer was told last
 };
 
 /// The peer's places that this side may write to.

@@ -7,10 +7,10 @@ std::expected<Record, std::string_view> read_record(std::span<const std::byte> m
   Record record;
   if (rest.size() < sizeof record.head) return std::unexpected("a message that ends within a frame's header");
   std::memcpy(&record.head, rest.data(), sizeof record.head);
-  if (record.head.kind < RecordKind::here || record.head.kind > RecordKind::room)
+  if (record.head.kind < RecordKind::here || record.head.kind > RecordKind::part)
     return std::unexpected("a record of an unknown kind");
   std::size_t bytes = sizeof(RemotePayload);
-  if (record.head.kind == RecordKind::here) bytes = record.head.payload_bytes;
+  if (record.head.kind == RecordKind::here || is_in_parts(record.head.kind)) bytes = record.head.payload_bytes;
   if (record.head.kind == RecordKind::landed) bytes = 0;
   if (rest.size() - sizeof record.head < bytes) return std::unexpected("a message that ends within a frame");
   record.body = rest.subspan(sizeof record.head, bytes);

@@ -11,6 +11,7 @@
 
 #include "transport/verbs/on_link.h"
 #include "transport/verbs/verbs_connection.h"
+#include "transport/verbs/verbs_sealing.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 
@@ -31,6 +32,13 @@ std::string refusal(const Notice& notice) {
       return "it was refused: the connection does not prove that it belongs to the group that it names";
     if (reason == Refusal::no_secret)
       return "it was refused: the aggregator there shares no secret with the manager yet";
+    if (reason == Refusal::never_seals) return "it has security 'off'; set the same TRIBUTARY_SECURITY on every rank";
+    if (reason == Refusal::wants_authentication || reason == Refusal::wants_encryption) {
+      const std::string wanted(
+          to_string(reason == Refusal::wants_encryption ? PacketSecurity::encrypt : PacketSecurity::authenticate));
+      return "it takes no connections below security '" + wanted + "'; set TRIBUTARY_SECURITY=" + wanted +
+             " on every rank";
+    }
   }
   switch (notice.status) {
     case 8:
@@ -177,11 +185,12 @@ Status VerbsConnection::start_resolving(const Route& route) {
 
 Greeting VerbsConnection::greeting() const {
   Greeting ours;
+  ours.set_security(seal_ ? seal_->link().security : PacketSecurity::off);
+  const std::uint32_t payload = seal_ ? core_.settings().sealed_bytes : core_.settings().eager_bytes;
   ours.receive_depth = static_cast<std::uint8_t>(std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax));
-  ours.message_eighths =
-      static_cast<std::uint16_t>(message_bytes_for(std::clamp<std::uint32_t>(core_.settings().eager_bytes,
-                                                                             sizeof(RemotePayload), kEagerBytesMax)) /
-                                 8);
+  const std::size_t longest =
+      message_bytes_for(std::clamp<std::uint32_t>(payload, sizeof(RemotePayload), kEagerBytesMax));
+  ours.message_eighths = static_cast<std::uint16_t>((longest + tag_bytes(ours.security())) / 8);
   return ours;
 }
 
@@ -200,12 +209,12 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
     return 2 * credit_.depth() + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
   // Windows are needed for payloads that the peer fetches, for places, and for the landing room.
-  const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
+  const std::uint32_t places = seal_ ? 0 : std::min(core_.settings().places_max, kPlacesMax);
   auto device =
       core_.device_of(id_->verbs, count * (credit_.depth() + sends_with(core_.settings().windows_max + places + 1)));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
-  const bool has_windows = device_->windows() > 0;
+  const bool has_windows = !seal_ && device_->windows() > 0;
   binds_max_ = has_windows ? device_->windows() + places + 1 : 0;
   const std::uint32_t sends = sends_with(binds_max_);
   fetch_.set_reads_max(std::min(reads, device_->reads_max()));
@@ -236,7 +245,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
     ++core_.statistics.queue_pairs;
     if (pairs_.back().extended()) ++core_.statistics.queue_pairs_extended;
   }
-  windows_.open(*domain_->get(), device_->windows(), core_.statistics);
+  windows_.open(*domain_->get(), has_windows ? device_->windows() : 0, core_.statistics);
   for (MemoryWindow& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
   auto rings =
@@ -267,16 +276,18 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
 void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
   credit_.open(std::min(theirs.receive_depth, ours.receive_depth));
-  message_bytes_ = std::min(theirs.message_bytes(), ours.message_bytes());
+  message_bytes_ = std::min(theirs.message_bytes(), ours.message_bytes()) - tag_bytes(ours.security());
 }
 
 Status VerbsConnection::start_connecting() {
   std::optional<LinkKeys::Link> link;
   const auto* const first = queue_.first();
   if (first != nullptr) opening_.claimed_group = first->header.group;
-  if (const auto& keys = core_.settings().keys)
-    link = first == nullptr ? keys->to_connect(0, 0, 0)
-                            : keys->to_connect(first->header.group, first->header.epoch, first->header.lane);
+  if (const auto& keys = core_.settings().keys) {
+    const FrameHeader place = first == nullptr ? FrameHeader{} : first->header;
+    if (!VerbsSealing::begin(*this, place)) return {};
+    link = keys->to_connect(place.group, place.epoch, place.lane);
+  }
   if (auto ok = make_queue_pairs(opening_.claimed_group, pairs_wanted()); !ok) return ok;
   opening_.first_packet = new_first_packet();
   Greeting ours = greeting_with_pairs();
@@ -304,17 +315,20 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
   opening_.claimed_group = theirs.group;
   opening_.claimed_by_peer = true;
   core_.set_timer(*this, Clock::now() + kAcceptLimit);
+  const auto& keys = core_.settings().keys;
+  const auto secret = keys ? keys->of(claim_of(theirs)) : std::nullopt;
+  const bool sealed = theirs.security() != PacketSecurity::off;
+  if (sealed && secret) seal_ = SealedMessages::of_listener({{claim_of(theirs), theirs.security()}, *secret});
   const auto offered = static_cast<std::uint32_t>(
       std::ranges::count_if(theirs.further, [](const auto& number) { return value_of(number) != 0; }));
-  auto ok = make_queue_pairs(opening_.claimed_group, std::min(pairs_wanted(), offered + 1));
+  auto ok = sealed && !seal_ ? Status(fail(Errc::denied, "its secret is gone"))
+                             : make_queue_pairs(opening_.claimed_group, std::min(pairs_wanted(), offered + 1));
   opening_.first_packet = new_first_packet();
   if (ok) ok = join_pairs(theirs);
   if (ok) {
     set_up_sending(theirs);
     Greeting ours = greeting_with_pairs();
-    const auto& keys = core_.settings().keys;
-    if (const auto secret = keys ? keys->of(claim_of(theirs)) : std::nullopt)
-      ours.proof = proof_of_answer(*secret, ours, theirs.proof);
+    if (secret) ours.proof = proof_of_answer(*secret, ours, theirs.proof);
     rdma_conn_param answer = parameters(ours);
     answer.responder_resources = std::min<std::uint8_t>(reads, static_cast<std::uint8_t>(device_->reads_max()));
     if (rdma_accept(id_.get(), &answer) == 0) return;
@@ -325,7 +339,7 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
 
 void VerbsConnection::notice(const Notice& notice) {
   if (state_ == State::closed) return;
-  const ConnectionPtr alive = self();
+  const ConnectionPtr alive = shared_from_this();
   switch (notice.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
       // The traffic class is set first, because the path depends on it.
@@ -347,7 +361,7 @@ void VerbsConnection::notice(const Notice& notice) {
       }
       return;
     case RDMA_CM_EVENT_ESTABLISHED:
-      if (state_ != State::connecting || join(notice)) opened();
+      if (state_ != State::connecting || message_bytes_ != 0 || join(notice)) opened();
       return;
     case RDMA_CM_EVENT_ADDR_ERROR:
       return connect_failed("no RDMA device leads there: " + text_of(-notice.status));
@@ -378,6 +392,10 @@ bool VerbsConnection::join(const Notice& answer) {
     broken({Errc::corrupt, "the process at " + peer_ + " speaks another protocol."});
     return false;
   }
+  if (theirs.security() != greeting().security()) {
+    broken({Errc::denied, "the process at " + peer_ + " answers with another security than this side asked for."});
+    return false;
+  }
   if (opening_.proved_by &&
       !same_proof(theirs.proof, proof_of_answer(opening_.proved_by->secret, theirs, opening_.proved_by->proof))) {
     broken({Errc::denied, "the process at " + peer_ + " does not know the secret that it should."});
@@ -393,6 +411,7 @@ bool VerbsConnection::join(const Notice& answer) {
 
 void VerbsConnection::opened() {
   if (state_ != State::connecting && state_ != State::accepting) return;
+  if (VerbsSealing::greets(*this)) return;
   const bool was_accepting = state_ == State::accepting;
   state_ = detached_ ? State::flushing : State::open;
   core_.make_due(*this);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/verbs/sealed_messages.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
@@ -43,7 +44,7 @@ void VerbsConnection::channel_destroyed() {
 }
 
 void VerbsConnection::time_out() {
-  const ConnectionPtr alive = self();
+  const ConnectionPtr alive = shared_from_this();
   if (detached_) return close();
   if (state_ == State::connecting) {
     broken_ = Error{Errc::unreachable, "cannot connect to " + peer_ + ": " +
@@ -70,7 +71,13 @@ void VerbsConnection::probe() {
   static_cast<void>(post(pair));
 }
 
+std::optional<SealedLink> VerbsConnection::sealed() const {
+  return seal_ && seal_->ready() ? std::optional(seal_->link()) : std::nullopt;
+}
+
 Status VerbsConnection::reach(std::span<const std::byte> memory) {
+  if (seal_)
+    return fail(Errc::unsupported, "the connection to " + peer_ + " is sealed, and processors seal only host memory");
   if (!serving() || !domain_) return fail(Errc::unreachable, "the connection to " + peer_ + " is not open");
   return domain_->registrations().reach(memory);
 }
@@ -92,9 +99,10 @@ void VerbsConnection::broken(Error error) {
 
 void VerbsConnection::turn() {
   if (state_ == State::closed) return;
-  const ConnectionPtr alive = self();
+  const ConnectionPtr alive = shared_from_this();
   // A message may come before the connection manager reports that the connection is open.
-  if (state_ == State::accepting && !inbox_.empty()) opened();
+  if (state_ == State::accepting && inbox_.came() > 0) opened();
+  if (state_ == State::connecting && seal_ && seal_->ready()) opened();
   if (state_ == State::said) return close();
   // Serves earlier messages first, because the connection manager may report the end before this side has taken the
   // last completions.

@@ -16,6 +16,9 @@
 // The accepting side has its further queue pairs ready before it accepts; the connecting side has them ready before its
 // first message. So the connecting side may use them at once, and the accepting side when a message has come.
 //
+// Sealed connections (verbs_sealing.cc). All messages, and with them all payloads, go through one queue pair and through
+// this side's rings, where they are sealed and opened. The code of places, room and fetched payloads is not used.
+//
 // The header credit.h shows how many messages may be under way, why a receive is always posted before it can be needed,
 // and why the two sides never wait for each other without end.
 #include <array>
@@ -42,6 +45,7 @@
 
 namespace tributary::transport::verbs {
 
+class SealedMessages;
 class VerbsListenPoint;
 
 struct NetworkAddress {
@@ -79,6 +83,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   void channel_destroyed();
   [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] std::optional<SealedLink> sealed() const;
 
   // ---- Calls of the core
   void turn();
@@ -128,6 +133,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   };
 
   friend class transport::FrameReader;
+  friend class VerbsSealing;
   // ---- Calls of the frame reader
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
@@ -141,7 +147,6 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   void tear_down();
   void probe();
   bool copy_payload(std::span<std::byte> to, const std::byte* from);
-  [[nodiscard]] ConnectionPtr self() { return shared_from_this(); }
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
   [[nodiscard]] bool running() const noexcept {
     return state_ == State::open || state_ == State::flushing || state_ == State::last_words;
@@ -267,10 +272,11 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::uint32_t reserved_ = 0;    // completions reserved in the device's queue
   Rings rings_;
   Credit credit_;
+  std::unique_ptr<SealedMessages> seal_;  // nullptr: the connection is not sealed
 
   // State of receiving
   Inbox inbox_;
-  FrameReader reader_;  // its in_frame() is true while the frame's payload is being fetched
+  FrameReader reader_;  // its in_frame() is true while the frame's payload is being fetched, or comes in parts
   Fetch fetch_;
   Landing landing_;
   std::array<MemoryWindow, kQueuePairsMax> landing_windows_;
@@ -284,8 +290,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   PeerLanding peer_landing_;
   PeerPlaces peer_places_;
   std::uint32_t binds_max_ = 0;      // most windows that are bound at the same time
-  std::uint32_t message_bytes_ = 0;  // most bytes of a message to the peer
-  std::uint32_t told_on_ = 0;        // queue pair on which this side told places last
+  std::uint32_t message_bytes_ = 0;  // most bytes of a message to the peer; 0: its greeting was not taken yet
   std::uint32_t inline_bytes_ = 0;
 };
 

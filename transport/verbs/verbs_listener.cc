@@ -14,7 +14,11 @@ constexpr int kBacklog = 1024;
 /// Finds a reason to refuse a request before a queue pair is made for it. Returns none if the listener accepts it.
 std::optional<Refusal> refusal_of(const VerbsCore& core, const Greeting& request, const sockaddr& from) {
   const auto& keys = core.settings().keys;
-  if (!keys) return std::nullopt;
+  const PacketSecurity level = request.security();
+  if (!keys) return level == PacketSecurity::off ? std::nullopt : std::optional(Refusal::never_seals);
+  if (level < keys->least()) {
+    return keys->least() == PacketSecurity::encrypt ? Refusal::wants_encryption : Refusal::wants_authentication;
+  }
   const auto secret = keys->of(claim_of(request));
   if (!secret) return Refusal::no_secret;
   if (!same_proof(request.proof, proof_of_request(*secret, request, from))) return Refusal::unproved;
@@ -97,7 +101,8 @@ void VerbsListenPoint::notice(const Notice& notice) {
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor) {
   if (const auto refusal = refusal_of(*core, greeting, *rdma_get_peer_addr(id.get()))) {
-    ++core->statistics.refused_unproved;
+    const bool unproved = *refusal == Refusal::unproved || *refusal == Refusal::no_secret;
+    ++(unproved ? core->statistics.refused_unproved : core->statistics.seals_refused);
     rdma_reject(id.get(), &*refusal, sizeof *refusal);
     return;
   }

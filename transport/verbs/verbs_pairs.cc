@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/verbs/verbs_connection.h"
+#include "transport/verbs/verbs_sealing.h"
 
 namespace tributary::transport::verbs {
 
@@ -14,7 +15,7 @@ bool VerbsConnection::made_by_manager() const noexcept {
 }
 
 std::uint32_t VerbsConnection::pairs_wanted() const noexcept {
-  if (made_by_manager()) return 1;
+  if (made_by_manager() || seal_) return 1;
   return std::clamp(core_.settings().queue_pairs, 1U, kQueuePairsMax);
 }
 
@@ -58,6 +59,7 @@ bool VerbsConnection::others_quiet() const noexcept {
 
 /// Takes a message if it is the next one, and then the waiting messages that follow it. Otherwise the message waits.
 void VerbsConnection::came(const Came& what) {
+  if (seal_) return VerbsSealing::came(*this, what);
   const auto early = early_by(what);
   if (!early) return;
   if (*early > 0) {

@@ -12,12 +12,12 @@ namespace tributary::transport::verbs {
 // ---- Hints of the user
 
 void VerbsConnection::expect(const FrameHeader& header, std::span<std::byte> place) {
-  if (!serving() || place.size() != header.payload_bytes || is_eager(place.size())) return;
+  if (!serving() || seal_ || place.size() != header.payload_bytes || is_eager(place.size())) return;
   if (places_.expect(header, place)) core_.make_dirty(*this);
 }
 
 void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_bytes) {
-  if (!serving() || landing_.made() || !device_->writes_tell() || payloads == 0 || payload_bytes == 0) return;
+  if (!serving() || seal_ || landing_.made() || !device_->writes_tell() || payloads == 0 || payload_bytes == 0) return;
   if (room_bytes_for(payloads, payload_bytes) > core_.settings().room_bytes_max || payload_bytes > kSegmentBytesMax)
     return;
   try {

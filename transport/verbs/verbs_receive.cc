@@ -8,6 +8,7 @@
 
 #include "transport/verbs/record.h"
 #include "transport/verbs/verbs_connection.h"
+#include "transport/verbs/verbs_sealing.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
@@ -145,11 +146,11 @@ void VerbsConnection::arrived(const Arrived& what) {
 void VerbsConnection::serve() {
   if (!serving()) return discard_arrived();
   reader_.begin_turn();
-  if (reader_.in_frame()) {
+  if (reader_.in_frame() && !seal_) {
     if (!fetch_.all_read() || failed_) return;
     if (!fetched()) return;
   }
-  while (serving() && !reader_.stalled() && !reader_.in_frame() && !inbox_.empty() && !awaits_revocation() &&
+  while (serving() && !reader_.stalled() && (seal_ || !reader_.in_frame()) && !inbox_.empty() && !awaits_revocation() &&
          serve_record()) {
   }
 }
@@ -173,8 +174,12 @@ bool VerbsConnection::serve_record() {
   if (inbox_.read_to() >= bytes.size()) return message_over();
   const auto record = read_record(bytes, inbox_.read_to());
   if (!record) return corrupt(std::string(record.error()));
+  const RecordKind kind = record->head.kind;
+  if (seal_ ? is_remote(kind) : is_in_parts(kind))
+    return corrupt(seal_ ? "an offer on a sealed connection" : "a payload in parts on a connection without a seal");
   inbox_.begin_record(record->end);
-  if (record->head.kind == RecordKind::place || record->head.kind == RecordKind::room)
+  if (kind == RecordKind::part) return VerbsSealing::serve_part(*this, record->body);
+  if (kind == RecordKind::place || kind == RecordKind::room)
     return learn_place(record->head, read_as<RemotePayload>(record->body));
   return serve_frame(record->head, record->body);
 }
@@ -196,8 +201,10 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
     ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
     return corrupt("a corrupt frame: " + std::string(to_string(header.error())));
   }
-  if (header->payload_bytes != head.payload_bytes)
+  const bool in_parts = head.kind == RecordKind::begin;
+  if (in_parts ? header->payload_bytes <= head.payload_bytes : header->payload_bytes != head.payload_bytes)
     return corrupt("a frame whose payload has another length than it says");
+  if (reader_.in_frame()) return corrupt("a frame within another");
   if (opening_.claimed_by_peer && opening_.claimed_group != 0 && header->group != opening_.claimed_group) {
     return corrupt("a first frame of another group than it claimed");
   }
@@ -214,6 +221,7 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
   if (head.kind == RecordKind::fetch && inbox_.first().queue_pair != 0)
     return corrupt("an offer through a further queue pair");
   if (!reader_.place(*this, *header)) return false;
+  if (in_parts) return VerbsSealing::serve_part(*this, body);
   if (head.kind == RecordKind::fetch) return fetch(read_as<RemotePayload>(body));
   return copy_and_deliver(body.data());
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "transport/verbs/verbs_connection.h"
+#include "transport/verbs/verbs_sealing.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
@@ -36,7 +37,7 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
 
 /// True if a message may be sent now; no message follows this side's last one.
 bool VerbsConnection::may_send() const noexcept {
-  return (state_ == State::open || state_ == State::flushing) && credit_.may_send();
+  return (state_ == State::open || state_ == State::flushing) && credit_.may_send() && (!seal_ || seal_->ready());
 }
 
 bool VerbsConnection::has_news() noexcept {
@@ -57,7 +58,7 @@ bool VerbsConnection::is_eager(std::size_t payload_bytes) const noexcept {
 
 /// Chooses the way of the payload. A payload that the peer fetches needs no room, so no frame waits for room.
 VerbsConnection::Travel VerbsConnection::travel_of(const FrameQueue::Frame& frame) const noexcept {
-  if (is_eager(frame.payload.size())) return Travel::in_message;
+  if (seal_ || is_eager(frame.payload.size())) return Travel::in_message;
   if (peer_places_.find(frame.header) != nullptr) return Travel::to_place;
   return peer_landing_.takes(frame.payload.size()) ? Travel::to_cell : Travel::fetched;
 }
@@ -92,8 +93,7 @@ QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* fra
   if (travel == Travel::fetched || !may_use_all()) return pairs_.front();
   if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
   if (!places_.has_untold()) return pairs_.front();
-  told_on_ = (told_on_ + 1) % static_cast<std::uint32_t>(pairs_.size());
-  return pairs_[told_on_];
+  return pairs_[places_.next_queue_pair(pairs_.size())];
 }
 
 /// Makes lists of messages, each behind the binds of the windows whose keys it carries. Returns false if there is no
@@ -145,12 +145,13 @@ bool VerbsConnection::post_lists() {
 
 bool VerbsConnection::add_message(QueuePair& pair) {
   const auto message = rings_.send(credit_.number() % credit_.depth()).first(message_bytes_);
-  const auto used = fill_message(message, pair);
-  if (!used) return false;
-  TRIBUTARY_ASSERT(*used <= message.size(), "a message to {} has {} bytes, of at most {}", peer_, *used,
+  auto used = fill_message(message, pair);
+  TRIBUTARY_ASSERT(!used || *used <= message.size(), "a message to {} has {} bytes, of at most {}", peer_, *used,
                    message.size());
+  if (used && seal_) used = VerbsSealing::seal(*this, message.first(*used));
+  if (!used) return false;
   ibv_send_wr& work = pair.list.add(next_work(state_ == State::last_words ? WorkKind::last_send : WorkKind::send, pair),
-                                    message.first(*used), rings_.local_key());
+                                    {message.data(), *used}, rings_.local_key());
   work.opcode = IBV_WR_SEND;
   if (*used <= inline_bytes_) work.send_flags = IBV_SEND_INLINE;
   return true;
@@ -253,7 +254,6 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
     if (!written) return std::nullopt;
     if (*written == 0) break;
     used += *written;
-    ++core_.statistics.frames_sent;
   }
   std::uint32_t flags = 0;
   if (state_ == State::flushing && queue_.all_done() && pair.index == 0 && others_quiet()) {
@@ -294,6 +294,7 @@ void VerbsConnection::write_prefix(std::span<std::byte> message, std::size_t use
 std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
                                                         QueuePair& pair) {
   const bool here = is_eager(frame.payload.size());
+  if (!here && seal_) return VerbsSealing::write_part(*this, frame, rest);
   const std::size_t body = here ? frame.payload.size() : sizeof(RemotePayload);
   if (rest.size() < sizeof(RecordHead) + aligned(body)) return 0;
   if (!here && pair.list.room() < 2) return 0;  // one request for a window, and one for the message
@@ -314,6 +315,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
     credit_.offer();
   }
   queue_.sent(!here);
+  ++core_.statistics.frames_sent;
   return sizeof head + aligned(body);
 }
 

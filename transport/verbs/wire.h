@@ -1,6 +1,9 @@
 #pragma once
 // The bytes between two VerbsTransports. A message consists of a prefix and records; most records are a frame each. It
 // travels in a send, or in a write in front of one payload. All numbers are little-endian, as in the whole protocol.
+//
+// On a sealed connection the first message of each side is a greeting (seal/stream_greeting.h). All further messages
+// are sealed, prefix included, and followed by an authenticator. They travel only in sends.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +14,7 @@
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::transport::verbs {
 
@@ -32,7 +36,17 @@ enum class RecordKind : std::uint32_t {
   landed = 3,  // the payload lies behind the message, in the same cell; the message's last record
   place = 4,   // no frame: a RemotePayload follows, the place to write the payload of the frame with this header
   room = 5,    // no frame, no header: a RemotePayload follows, the room to write payloads of up to payload_bytes
+  begin = 6,   // the first payload_bytes of the payload follow the header
+  part = 7,    // no header: the next payload_bytes of the payload that was begun follow
 };
+/// True for records that grant or use a right to the other side's memory. Sealed connections have none of them.
+[[nodiscard]] constexpr bool is_remote(RecordKind kind) noexcept {
+  return kind >= RecordKind::fetch && kind <= RecordKind::room;
+}
+/// True for records that only sealed connections have.
+[[nodiscard]] constexpr bool is_in_parts(RecordKind kind) noexcept {
+  return kind >= RecordKind::begin;
+}
 
 struct RecordHead {
   RecordKind kind = RecordKind::here;
@@ -115,7 +129,9 @@ inline constexpr std::uint32_t kQueuePairsMax = 8;  // most queue pairs of one c
 /// Private data of the connection manager's request and reply: values that each peer needs before its first send. A
 /// request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.
 struct Greeting {
-  static constexpr std::uint32_t kMagic = 0x34564254;  // "TBV4"
+  static constexpr std::uint32_t kMagic = 0x34564254;               // "TBV4"
+  static constexpr std::uint32_t kAuthenticatedMagic = 0x34414254;  // "TBA4"
+  static constexpr std::uint32_t kEncryptedMagic = 0x34454254;      // "TBE4"
   using Number = std::array<std::uint8_t, 3>;
   std::uint32_t magic = kMagic;
   std::uint32_t epoch = 0;  // in a request, the claimed place: epoch, with group, lane and child; zeros between ranks
@@ -128,11 +144,33 @@ struct Greeting {
   std::array<Number, kQueuePairsMax - 1> further{};  // numbers of the further queue pairs; 0: no more of them
   std::array<std::uint8_t, 10> proof{};              // proof of the claim (verbs/proof.h); zeros: none
   [[nodiscard]] std::uint32_t message_bytes() const noexcept { return std::uint32_t{message_eighths} * 8; }
+  /// The security of the connection that the greeting is for.
+  [[nodiscard]] PacketSecurity security() const noexcept {
+    if (magic == kEncryptedMagic) return PacketSecurity::encrypt;
+    return magic == kAuthenticatedMagic ? PacketSecurity::authenticate : PacketSecurity::off;
+  }
+  void set_security(PacketSecurity security) noexcept {
+    magic = security == PacketSecurity::encrypt        ? kEncryptedMagic
+            : security == PacketSecurity::authenticate ? kAuthenticatedMagic
+                                                       : kMagic;
+  }
 };
 static_assert(sizeof(Greeting) == 56 && message_bytes_for(65536) / 8 <= 0xFFFF);
 
+/// Bytes behind a sealed message.
+inline constexpr std::uint32_t kMessageTagBytes = 16;
+[[nodiscard]] constexpr std::uint32_t tag_bytes(PacketSecurity security) noexcept {
+  return security == PacketSecurity::off ? 0 : kMessageTagBytes;
+}
+
 /// The reason of a refusal: the first byte of its private data.
-enum class Refusal : std::uint8_t { unproved = 1, no_secret = 2 };
+enum class Refusal : std::uint8_t {
+  unproved = 1,
+  no_secret = 2,
+  wants_authentication = 3,
+  wants_encryption = 4,
+  never_seals = 5,
+};
 
 [[nodiscard]] constexpr Greeting::Number number_24(std::uint32_t value) noexcept {
   return {static_cast<std::uint8_t>(value), static_cast<std::uint8_t>(value >> 8U),
@@ -152,9 +190,12 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
 [[nodiscard]] inline bool read_greeting(std::span<const std::byte> from, Greeting& out) noexcept {
   if (from.size() < sizeof out) return false;
   std::memcpy(&out, from.data(), sizeof out);
-  return out.magic == Greeting::kMagic && out.receive_depth >= kDepthMin && out.receive_depth <= kDepthMax &&
-         out.message_bytes() >= message_bytes_for(sizeof(RemotePayload)) &&
-         out.message_bytes() <= message_bytes_for(kEagerBytesMax);
+  const PacketSecurity security = out.security();
+  if (security == PacketSecurity::off && out.magic != Greeting::kMagic) return false;
+  const std::size_t tag = tag_bytes(security);
+  return out.receive_depth >= kDepthMin && out.receive_depth <= kDepthMax &&
+         out.message_bytes() >= message_bytes_for(sizeof(RemotePayload)) + tag &&
+         out.message_bytes() <= message_bytes_for(kEagerBytesMax) + tag;
 }
 
 /// A work request's number consists of the connection, the queue pair, the kind, and the index in its queue.

@@ -28,14 +28,13 @@ Result<PacketSecurity> wanted_security() {
   return PacketSecurity::off;
 }
 
-/// Returns why a rank of this environment cannot use verbs; an empty text: it can.
-std::string why_not_verbs(PacketSecurity security) {
-  if (security != PacketSecurity::off) return "nothing seals what RDMA carries, and TRIBUTARY_SECURITY asks for seals";
+/// Returns why a rank cannot use verbs here; an empty text: it can.
+std::string why_not_verbs() {
   const Status available = transport::verbs_available();
   return available ? "" : available.error().message;
 }
 
-Result<LaneRoad::Kind> choose_kind(std::string_view wanted, PacketSecurity security) {
+Result<LaneRoad::Kind> choose_kind(std::string_view wanted) {
   if (wanted.empty()) return LaneRoad::Kind::tcp;
   std::string why;
   for (const auto part : std::views::split(wanted, ',')) {
@@ -43,7 +42,7 @@ Result<LaneRoad::Kind> choose_kind(std::string_view wanted, PacketSecurity secur
     if (name == "tcp") return LaneRoad::Kind::tcp;
     if (name == "udp") return LaneRoad::Kind::udp;
     std::string reason = "no transport has this name";
-    if (name == "verbs") reason = why_not_verbs(security);
+    if (name == "verbs") reason = why_not_verbs();
     if (name == "dpdk") reason = "the doctor has no device of DPDK; tributary perf all_reduce --require in-network has";
     if (reason.empty()) return LaneRoad::Kind::verbs;
     why += (why.empty() ? "" : ", ") + std::string(name) + " (" + reason + ")";
@@ -76,7 +75,7 @@ Result<std::vector<std::string>> rdma_addresses() {
 Result<LaneRoad> LaneRoad::of_environment() {
   const auto security = wanted_security();
   if (!security) return std::unexpected(security.error());
-  const auto kind = choose_kind(variable("TRIBUTARY_TRANSPORT"), *security);
+  const auto kind = choose_kind(variable("TRIBUTARY_TRANSPORT"));
   if (!kind) return std::unexpected(kind.error());
   LaneRoad road(*kind, std::make_shared<transport::LinkKeys>(*security, *kind == Kind::verbs));
   if (*kind == Kind::verbs) {

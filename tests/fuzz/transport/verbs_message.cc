@@ -65,13 +65,13 @@ void greeting(Script& script) {
   const bool ours = script.byte() % 4 != 0;
   const auto bytes = script.take(sizeof said + script.byte() % 8);
   if (bytes.size() >= sizeof said) std::memcpy(&said, bytes.data(), sizeof said);
-  if (ours) said.magic = Greeting::kMagic;
+  if (ours) said.set_security(static_cast<PacketSecurity>(script.byte() % 3));
   const auto data = std::make_unique<std::byte[]>(bytes.size());
   std::memcpy(data.get(), &said, std::min(bytes.size(), sizeof said));
   Greeting read;
   if (!read_greeting({data.get(), bytes.size()}, read)) return;
   if (read.receive_depth < kDepthMin || read.receive_depth > kDepthMax ||
-      read.message_bytes() > message_bytes_for(kEagerBytesMax)) {
+      read.message_bytes() > message_bytes_for(kEagerBytesMax) + tag_bytes(read.security())) {
     std::abort();
   }
   // A proof is valid only for this secret, this greeting and this place.
@@ -171,7 +171,7 @@ class Peer {
 
  private:
   static void add_record(std::vector<std::byte>& bytes, Script& script) {
-    RecordHead head{.kind = static_cast<RecordKind>(script.byte() % 7),
+    RecordHead head{.kind = static_cast<RecordKind>(script.byte() % 9),
                     .payload_bytes = static_cast<std::uint32_t>(script.number(2)),
                     .header = {}};
     FrameHeader header = header_of(script.byte());

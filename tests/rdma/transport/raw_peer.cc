@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "transport/verbs/proof.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::test {
@@ -26,8 +27,12 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
 }  // namespace
 
 RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
-                 std::uint32_t receives)
-    : pump_(std::move(pump)), scratch_(kScratchBytes), ring_(kDepth * kMessageBytes), out_(kMessageBytes) {
+                 std::uint32_t receives, const std::optional<LinkKeys::Link>& seal)
+    : pump_(std::move(pump)),
+      scratch_(kScratchBytes),
+      ring_(kDepth * kMessageBytes),
+      out_(kMessageBytes),
+      sealed_connection_(seal.has_value()) {
   events_.reset(rdma_create_event_channel());
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
   rdma_cm_id* id = nullptr;
@@ -39,7 +44,15 @@ RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t grou
     return;
   if (!wait_event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 5000) != 0) return;
   if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair(receives)) return;
-  Greeting greeting{.group = group, .message_eighths = kMessageBytes / 8, .receive_depth = kDepth};
+  Greeting greeting{.group = group, .message_eighths = message_bytes_for(4096) / 8, .receive_depth = kDepth};
+  if (seal) {
+    const LinkName& name = seal->link.name;
+    greeting.set_security(seal->link.security);
+    greeting.epoch = name.epoch;
+    greeting.lane = static_cast<std::uint8_t>(name.lane);
+    greeting.child = name.child;
+    greeting.proof = proof_of_request(seal->secret, greeting, *rdma_get_local_addr(id));
+  }
   rdma_conn_param wanted{};
   wanted.private_data = &greeting;
   wanted.private_data_len = sizeof greeting;
@@ -99,15 +112,55 @@ void RawPeer::post_receive(std::uint32_t index) {
   ibv_post_recv(id_->qp, &work, &refused);
 }
 
+template <class T>
+std::optional<T> RawPeer::take_first(std::vector<T>& from) {
+  wait_until([&] { return !from.empty(); });
+  if (from.empty()) return std::nullopt;
+  const T first = from.front();
+  from.erase(from.begin());
+  return first;
+}
+
+MessagePrefix RawPeer::next_prefix(std::size_t record_bytes, std::uint32_t fetched) noexcept {
+  return {.consumed = consumed_,
+          .fetched = fetched,
+          .bytes = static_cast<std::uint32_t>(sizeof(MessagePrefix) + record_bytes),
+          .number = messages_++};
+}
+
 void RawPeer::send_message(std::span<const std::byte> records, std::uint32_t fetched) {
-  const MessagePrefix prefix{.consumed = consumed_,
-                             .fetched = fetched,
-                             .bytes = static_cast<std::uint32_t>(sizeof(MessagePrefix) + records.size()),
-                             .number = messages_++};
-  std::memcpy(out_.data(), &prefix, sizeof prefix);
-  if (!records.empty()) std::memcpy(out_.data() + sizeof prefix, records.data(), records.size());
-  ibv_sge place{
-      .addr = reinterpret_cast<std::uintptr_t>(out_.data()), .length = prefix.bytes, .lkey = out_region_->lkey};
+  const MessagePrefix prefix = next_prefix(records.size(), fetched);
+  std::vector<std::byte> message(sizeof prefix + records.size());
+  std::memcpy(message.data(), &prefix, sizeof prefix);
+  if (!records.empty()) std::memcpy(message.data() + sizeof prefix, records.data(), records.size());
+  send_bytes(message);
+}
+
+std::vector<std::byte> RawPeer::message_with(RecordKind kind, const FrameHeader& header,
+                                             std::span<const std::byte> body) {
+  verbs::RecordHead head{.kind = kind, .payload_bytes = static_cast<std::uint32_t>(body.size()), .header = {}};
+  encode(header, head.header);
+  const MessagePrefix prefix = next_prefix(sizeof head + aligned(body.size()), 0);
+  std::vector<std::byte> message(prefix.bytes + kMessageTagBytes);
+  std::memcpy(message.data(), &prefix, sizeof prefix);
+  std::memcpy(message.data() + sizeof prefix, &head, sizeof head);
+  if (!body.empty()) std::memcpy(message.data() + sizeof prefix + sizeof head, body.data(), body.size());
+  return message;
+}
+
+bool RawPeer::greet(std::unique_ptr<SealedMessages> seal) {
+  seal_ = std::move(seal);
+  ++messages_;
+  send_bytes(seal_->ours());
+  const auto answer = take_first(sealed_);
+  return answer && seal_->greet(*answer).has_value();
+}
+
+void RawPeer::send_bytes(std::span<const std::byte> message) {
+  std::memcpy(out_.data(), message.data(), message.size());
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(out_.data()),
+                .length = static_cast<std::uint32_t>(message.size()),
+                .lkey = out_region_->lkey};
   ibv_send_wr work{};
   work.wr_id = next_number_++;
   work.sg_list = &place;
@@ -118,10 +171,10 @@ void RawPeer::send_message(std::span<const std::byte> records, std::uint32_t fet
 }
 
 void RawPeer::send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched) {
-  std::vector<std::byte> record(sizeof(RecordHead) + aligned(payload.size()));
+  std::vector<std::byte> record(sizeof(verbs::RecordHead) + aligned(payload.size()));
   FrameHeader counted = header;
   counted.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  RecordHead head{.kind = RecordKind::here, .payload_bytes = counted.payload_bytes, .header = {}};
+  verbs::RecordHead head{.kind = RecordKind::here, .payload_bytes = counted.payload_bytes, .header = {}};
   encode(counted, head.header);
   std::memcpy(record.data(), &head, sizeof head);
   if (!payload.empty()) std::memcpy(record.data() + sizeof head, payload.data(), payload.size());
@@ -144,15 +197,6 @@ void RawPeer::wait_until(const std::function<bool()>& done) {
   }
 }
 
-template <class T>
-std::optional<T> RawPeer::take_first(std::vector<T>& from) {
-  wait_until([&] { return !from.empty(); });
-  if (from.empty()) return std::nullopt;
-  const T first = from.front();
-  from.erase(from.begin());
-  return first;
-}
-
 std::optional<RawPeer::Offer> RawPeer::next_offer() {
   return take_first(offers_);
 }
@@ -164,9 +208,10 @@ void RawPeer::take(const ibv_wc& completion) {
   if (completion.wr_id >= kDepth || completion.status != IBV_WC_SUCCESS) return;
   const auto index = static_cast<std::uint32_t>(completion.wr_id);
   const std::byte* const message = ring_.data() + index * kMessageBytes;
-  std::size_t at = sizeof(MessagePrefix);
-  while (at + sizeof(RecordHead) <= completion.byte_len) {
-    RecordHead head;
+  if (sealed_connection_) sealed_.emplace_back(message, message + completion.byte_len);
+  std::size_t at = sealed_connection_ ? completion.byte_len : sizeof(MessagePrefix);
+  while (at + sizeof(verbs::RecordHead) <= completion.byte_len) {
+    verbs::RecordHead head;
     std::memcpy(&head, message + at, sizeof head);
     const bool here = head.kind == RecordKind::here;
     if (!here) {
@@ -201,7 +246,7 @@ std::optional<ibv_wc> RawPeer::wait_for(std::uint64_t number) {
 std::uint32_t RawPeer::make_cell(const FrameHeader& header, std::span<const std::byte> payload) {
   FrameHeader counted = header;
   counted.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  RecordHead head{.kind = RecordKind::landed, .payload_bytes = counted.payload_bytes, .header = {}};
+  verbs::RecordHead head{.kind = RecordKind::landed, .payload_bytes = counted.payload_bytes, .header = {}};
   encode(counted, head.header);
   const MessagePrefix prefix{.consumed = consumed_, .bytes = sizeof prefix + sizeof head};
   std::memcpy(scratch_.data(), &prefix, sizeof prefix);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transport/verbs/resources.h"
+#include "transport/verbs/sealed_messages.h"
 #include "transport/verbs/wire.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/frame.h"
@@ -18,9 +19,9 @@ class RawPeer {
  public:
   static constexpr std::uint32_t kDepth = 16;
   /// Connects and claims `group`. `pump` lets the other side work while this side waits. `receives` is the number of
-  /// receives that it really posts.
+  /// receives that it really posts. `seal`: the connection is sealed for this link, and greet() must follow.
   RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
-          std::uint32_t receives = kDepth);
+          std::uint32_t receives = kDepth, const std::optional<LinkKeys::Link>& seal = {});
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
@@ -31,6 +32,16 @@ class RawPeer {
   void send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched = 0);
   /// Sends only an acknowledgement.
   void acknowledge(std::uint32_t fetched);
+
+  // ---- A sealed connection
+  /// Sends the hello of `seal`, and takes the answer. False: there is none that it believes.
+  [[nodiscard]] bool greet(std::unique_ptr<verbs::SealedMessages> seal);
+  /// Returns the next message with this record, in clear, with room for the authenticator.
+  [[nodiscard]] std::vector<std::byte> message_with(verbs::RecordKind kind, const FrameHeader& header,
+                                                    std::span<const std::byte> body);
+  [[nodiscard]] verbs::SealedMessages& seal() noexcept { return *seal_; }
+  /// Sends these bytes, whatever they are.
+  void send_bytes(std::span<const std::byte> message);
 
   struct Offer {
     FrameHeader header;
@@ -66,12 +77,13 @@ class RawPeer {
 
  private:
   static constexpr std::size_t kScratchBytes = 1U << 20;
-  static constexpr std::size_t kMessageBytes = verbs::message_bytes_for(4096);
+  static constexpr std::size_t kMessageBytes = verbs::message_bytes_for(4096) + verbs::kMessageTagBytes;
 
   [[nodiscard]] bool wait_event(rdma_cm_event_type wanted);
   [[nodiscard]] bool set_up_queue_pair(std::uint32_t receives);
   void post_receive(std::uint32_t index);
   void send_message(std::span<const std::byte> records, std::uint32_t fetched);
+  [[nodiscard]] verbs::MessagePrefix next_prefix(std::size_t record_bytes, std::uint32_t fetched) noexcept;
   [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,
                                         std::size_t bytes, std::uint32_t immediate = 0);
   /// Waits for the completion with this number, and drops earlier completions.
@@ -92,6 +104,9 @@ class RawPeer {
   verbs::MemoryRegionPtr scratch_region_, ring_region_, out_region_;
   std::vector<Offer> offers_;
   std::vector<Told> told_;
+  std::unique_ptr<verbs::SealedMessages> seal_;
+  std::vector<std::vector<std::byte>> sealed_;  // messages of a sealed connection, as they came
+  bool sealed_connection_ = false;
   std::uint32_t consumed_ = 0;
   std::uint32_t messages_ = 0;
   std::uint64_t next_number_ = 1000;

@@ -1,5 +1,6 @@
 #include "tests/rdma/transport/verbs_world.h"
 
+#include "tests/unit/packet/sealed_keys.h"
 #include "tributary/transport/verbs_beside_tcp.h"
 
 namespace tributary::transport::test {
@@ -57,12 +58,21 @@ std::vector<NamedWorld> worlds() {
       .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .queue_pairs = 3, .eager_bytes = 1024};
   const VerbsSettings post_send{
       .frames_queued_max = kFramesQueuedMax, .queue_pairs = 2, .extended_posting = false, .eager_bytes = 1024};
+  const auto sealed = [&](VerbsSettings settings, PacketSecurity security) {
+    settings.keys = sealed_keys(security);
+    return world(settings);
+  };
+  const VerbsSettings small_messages{
+      .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .sealed_bytes = 6000, .inline_bytes = 0};
   const auto second_way = [](const VerbsSettings& settings) {
     return [settings] { return std::make_unique<SecondWayWorld>(settings); };
   };
   return {{"second_way", second_way(plain)},
           {"second_way_no_spinning", second_way(sleeps)},
           {"ibv_post_send", world(post_send)},
+          {"authenticated", sealed(plain, PacketSecurity::authenticate)},
+          {"encrypted", sealed(four_pairs, PacketSecurity::encrypt)},
+          {"encrypted_small_messages", sealed(small_messages, PacketSecurity::encrypt)},
           {"four_queue_pairs", world(four_pairs)},
           {"few_receives_three_queue_pairs", world(few_receives_three_pairs)},
           {"plain", world(plain)},

@@ -117,7 +117,6 @@ TEST_F(DaemonStart, CheckEndsWith0OnAGoodConfigurationAndStartsNothing) {
 TEST_F(DaemonStart, SettingsThatDoNotFitTogetherEnd78AlsoWithCheck) {
   const std::string good = "manager: http://127.0.0.1:1\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"security: encrypt\ntransport: verbs\n", "security: 'encrypt': it contradicts transport verbs"},
       {"transport: dpdk\n", "dpdk_device and dpdk_addresses must name the device"},
       {"ready_file: " + folder_.file("none") + "/ready\n", "ready"},
   };

@@ -18,6 +18,12 @@
 // connection manager's private data. A side without the place's secret is refused before a queue pair is made. The
 // first frame must name the same group. Connections of the same group share a protection domain, because they work on
 // the same memory, the group's memory. A connection that claims no place (between ranks) has a domain of its own.
+//
+// Seals. If the keys say that a connection is sealed, both sides agree on keys of this connection alone, and then seal
+// every message. Payloads travel in messages, longer ones in parts, and the processors seal and open them in the rings.
+// So no peer gets a key of memory, and this side uses no bytes before it has checked them: a message that is not
+// authentic ends the connection. A sealed connection has one queue pair. It asks for no places and room, and does not
+// reach memory of devices.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -39,8 +45,8 @@ class SocketCore;
 class VerbsCore;
 
 struct VerbsSettings {
-  // Secrets that prove connections: a connection without the secret of the place that it claims gets no queue pair.
-  // nullptr: any process may connect, and the user of the transport decides about the connection's rights.
+  // Secrets that seal or prove connections: a connection without the secret of the place that it claims gets no queue
+  // pair. nullptr: any process may connect, and the user of the transport decides about the connection's rights.
   std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // most frames in a channel's queue; when it is full, send() returns false
   std::uint32_t connections_max = 16384;   // most open connections; a further peer is refused, and falls back
@@ -51,6 +57,7 @@ struct VerbsSettings {
   std::uint32_t queue_pairs = 1;
   bool extended_posting = true;             // posts work by ibv_wr_*, where the device's library has it
   std::uint32_t eager_bytes = 4096;         // longest payload that travels in the send itself; at most 64 KiB
+  std::uint32_t sealed_bytes = 16384;       // the same on a sealed connection; longer payloads travel in parts
   std::uint32_t inline_bytes = 220;         // longest message in the work request itself, if the device allows it
   std::uint32_t read_bytes_max = 1U << 20;  // most bytes of one RDMA READ; several READs fetch a larger payload
   std::uint32_t reads_in_flight = 8;        // READs of one channel; 1 to 16, and at most what the device allows
@@ -97,6 +104,8 @@ struct VerbsStatistics {
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;             // connections refused because of connections_max
   std::uint64_t refused_unproved = 0;         // connections refused because they did not prove their claim
+  std::uint64_t seals_refused = 0;            // connections refused because their security did not suffice
+  std::uint64_t messages_forged = 0;          // sealed channels closed for a message that is not authentic
   std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
   std::uint64_t queue_pairs_extended = 0;     // queue pairs to which work is posted by ibv_wr_*
   std::uint64_t registrations = 0;            // registrations made
