@@ -1,4 +1,4 @@
-// convert, convert_accumulate and the count of non-finite values for one target; compiled once per target, see
+// convert, convert_accumulate and the counts of values for one target; compiled once per target, see
 // target-inl.h.
 #include "kernels/cpu/target-inl.h"
 //
@@ -200,25 +200,51 @@ inline constexpr SmallFormatKernels small_format = {
     .accumulate = {run<Accumulate<Element, CountNothing>, CountNothing>, run<Accumulate<Element, Count>, Count>},
 };
 
-// ---- Counting values that are not finite, by their bits: T is the signed integer of the float's width, kLargest has
-// the bits of +infinity, or of the largest value if the format has no infinity.
+// ---- Counting NaN, infinities and subnormal numbers, by their bits: T is the signed integer of the float's width,
+// kLargest has the bits of +infinity, or of the largest value if the format has no infinity; kNormal those of the
+// smallest normal number.
 
-template <class T, T kLargest, bool kInfinity>
-void count_non_finite(const void* data, std::size_t count, NonFinite& found) noexcept {
+template <class T>
+HWY_INLINE std::uint64_t sum_of_lanes(Vec<T> counts) {
+  alignas(64) T lanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::StoreU(counts, Tag<T>(), lanes);
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < hn::Lanes(Tag<T>()); ++i) sum += static_cast<std::uint64_t>(lanes[i]);
+  return sum;
+}
+
+template <class T, T kLargest, T kNormal, bool kInfinity>
+void count_values(const void* data, std::size_t count, ValueCounts& found) noexcept {
   const Tag<T> lanes;
   const std::size_t step = hn::Lanes(lanes);
+  constexpr std::size_t kVectorsMax = std::min<std::uint64_t>(hwy::LimitsMax<T>(), 1024);
   const auto* from = static_cast<const std::uint8_t*>(data);
-  const auto count_vector = [&](Vec<T> bits) HWY_ATTR {
-    const auto magnitude = hn::And(bits, set<T>(hwy::LimitsMax<T>()));
-    found.nans += hn::CountTrue(lanes, hn::Gt(magnitude, set<T>(kLargest)));
-    if constexpr (kInfinity) found.infinities += hn::CountTrue(lanes, hn::Eq(magnitude, set<T>(kLargest)));
+  const auto count_vectors = [&](const std::uint8_t* at, std::size_t vectors) HWY_ATTR {
+    // Counts of each lane: a comparison that holds is -1. A lane of bytes counts to 127.
+    auto nans = set<T>(0), infinities = nans, small = nans, zeros = nans;
+    for (; vectors > 0; --vectors, at += step * sizeof(T)) {
+      const auto magnitude = hn::And(load_vector<T>(at), set<T>(hwy::LimitsMax<T>()));
+      nans = hn::Sub(nans, hn::VecFromMask(lanes, hn::Gt(magnitude, set<T>(kLargest))));
+      if constexpr (kInfinity)
+        infinities = hn::Sub(infinities, hn::VecFromMask(lanes, hn::Eq(magnitude, set<T>(kLargest))));
+      small = hn::Sub(small, hn::VecFromMask(lanes, hn::Lt(magnitude, set<T>(kNormal))));
+      zeros = hn::Sub(zeros, hn::VecFromMask(lanes, hn::Eq(magnitude, set<T>(0))));
+    }
+    found.nans += sum_of_lanes<T>(nans);
+    found.infinities += sum_of_lanes<T>(infinities);
+    found.subnormals += sum_of_lanes<T>(small) - sum_of_lanes<T>(zeros);
   };
-  std::size_t i = 0;
-  for (; count - i >= step; i += step) count_vector(load_vector<T>(from + i * sizeof(T)));
-  if (i == count) return;
-  alignas(64) std::uint8_t rest[HWY_MAX_BYTES] = {};
-  std::memcpy(rest, from + i * sizeof(T), (count - i) * sizeof(T));
-  count_vector(load_vector<T>(rest));
+  for (std::size_t vectors = count / step; vectors > 0;) {
+    const std::size_t now = std::min(vectors, kVectorsMax);
+    count_vectors(from, now);
+    from += now * step * sizeof(T);
+    vectors -= now;
+  }
+  const std::size_t left = count % step;
+  if (left == 0) return;
+  alignas(64) std::uint8_t rest[HWY_MAX_BYTES] = {};  // zeros do not count
+  std::memcpy(rest, from, left * sizeof(T));
+  count_vectors(rest, 1);
 }
 
 }  // namespace
@@ -234,11 +260,11 @@ const ConvertTable kConvertTable = {
     .dequantize = dequantize,
     .dequantize_accumulate = dequantize_accumulate,
     // The table's entries are in the order of DType.
-    .count_non_finite = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                         count_non_finite<std::int16_t, 0x7C00, true>, count_non_finite<std::int16_t, 0x7F80, true>,
-                         count_non_finite<std::int32_t, 0x7F800000, true>,
-                         count_non_finite<std::int64_t, 0x7FF0000000000000, true>,
-                         count_non_finite<std::int8_t, 0x7E, false>, count_non_finite<std::int8_t, 0x7C, true>},
+    .count_values = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                     count_values<std::int16_t, 0x7C00, 0x0400, true>, count_values<std::int16_t, 0x7F80, 0x0080, true>,
+                     count_values<std::int32_t, 0x7F800000, 0x00800000, true>,
+                     count_values<std::int64_t, 0x7FF0000000000000, 0x0010000000000000, true>,
+                     count_values<std::int8_t, 0x7E, 0x08, false>, count_values<std::int8_t, 0x7C, 0x04, true>},
 };
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET

@@ -65,14 +65,14 @@ struct QuantizeArgs {
   bool ahead = false;
 };
 using QuantizeFunction = void (*)(const QuantizeArgs&) noexcept;
-using CountFunction = void (*)(const void* data, std::size_t count, NonFinite& found) noexcept;
+using CountFunction = void (*)(const void* data, std::size_t count, ValueCounts& found) noexcept;
 
 struct ConvertTable {
   SmallFormatKernels small[kSmallFormatCount];
   QuantizeFunction quantize;
   QuantizeFunction dequantize;
   QuantizeFunction dequantize_accumulate;
-  CountFunction count_non_finite[kDTypeCount];  // null for integers
+  CountFunction count_values[kDTypeCount];  // null for integers
 };
 
 /// Functions that return the tables of a target, which must be one of available_targets().

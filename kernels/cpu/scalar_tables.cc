@@ -67,8 +67,8 @@ void dequantize_accumulate(const QuantizeArgs& args) noexcept {
 }
 
 template <DType kDType>
-void count_non_finite(const void* data, std::size_t count, NonFinite& found) noexcept {
-  reference::count_non_finite(kDType, data, count, found);
+void count_values(const void* data, std::size_t count, ValueCounts& found) noexcept {
+  reference::count_values(kDType, data, count, found);
 }
 
 template <std::size_t... kIndex>
@@ -78,7 +78,7 @@ constexpr ConvertTable make_convert_table(std::index_sequence<kIndex...>) noexce
           .quantize = quantize,
           .dequantize = dequantize,
           .dequantize_accumulate = dequantize_accumulate,
-          .count_non_finite = {count_non_finite<static_cast<DType>(kIndex)>...}};
+          .count_values = {count_values<static_cast<DType>(kIndex)>...}};
 }
 
 }  // namespace

@@ -115,18 +115,19 @@ void dequantize_accumulate(const std::int8_t* in, const float* scales, float* ac
   }
 }
 
-void count_non_finite(DType dtype, const void* data, std::size_t count, NonFinite& found) noexcept {
-  const auto see = [&](double value) {
+void count_values(DType dtype, const void* data, std::size_t count, ValueCounts& found) noexcept {
+  const auto see = [&](double value, double smallest_normal) {
     found.nans += std::isnan(value) ? 1U : 0U;
     found.infinities += std::isinf(value) ? 1U : 0U;
+    found.subnormals += value != 0 && std::fabs(value) < smallest_normal ? 1U : 0U;
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (dtype == DType::float64)
-      see(load<double>(data, i));
+      see(load<double>(data, i), std::numeric_limits<double>::min());
     else if (dtype == DType::float32)
-      see(load<float>(data, i));
+      see(load<float>(data, i), std::numeric_limits<float>::min());
     else if (accumulates_wider(dtype))
-      see(decode(format_of(dtype), load_bits(dtype, data, i)));
+      see(decode(format_of(dtype), load_bits(dtype, data, i)), std::ldexp(1.0, 1 - format_of(dtype).bias()));
   }
 }
 

@@ -19,6 +19,6 @@ void quantize(const float* in, std::int8_t* out, float* scales, std::size_t coun
 void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept;
 void dequantize_accumulate(const std::int8_t* in, const float* scales, float* accumulator, std::size_t count,
                            std::size_t block) noexcept;
-void count_non_finite(DType dtype, const void* data, std::size_t count, NonFinite& found) noexcept;
+void count_values(DType dtype, const void* data, std::size_t count, ValueCounts& found) noexcept;
 
 }  // namespace tributary::kernels::reference

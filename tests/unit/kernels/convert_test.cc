@@ -312,25 +312,53 @@ INSTANTIATE_TEST_SUITE_P(Kernels, QuantizeOnTarget,
                          testing::ValuesIn(available_targets().begin(), available_targets().end()),
                          [](const auto& target) { return std::string(to_string(target.param)); });
 
-// ---- Counts of values that are not finite
+// ---- Counts of NaN, infinities and subnormal numbers
 
 class CountOnTarget : public testing::TestWithParam<Target> {};
 
 TEST_P(CountOnTarget, CountsAsTheReference) {
   for (std::uint8_t index = 0; index < kDTypeCount; ++index) {
     const auto dtype = DType{index};
-    const CountFunction function = convert_table(GetParam()).count_non_finite[index];
+    const CountFunction function = convert_table(GetParam()).count_values[index];
     if (function == nullptr) continue;
-    for (const std::size_t length : {0U, 1U, 31U, 64U, 65U, 1000U}) {
+    for (const std::size_t length : {0U, 1U, 31U, 64U, 65U, 1000U, 100'000U}) {
       std::mt19937_64 random(length);
       const std::vector<std::byte> data = test::values(dtype, length, random);
-      NonFinite expected, found;
-      reference::count_non_finite(dtype, data.data(), length, expected);
+      ValueCounts expected, found;
+      reference::count_values(dtype, data.data(), length, expected);
       function(data.data(), length, found);
-      EXPECT_EQ(found.nans, expected.nans) << to_string(dtype) << " " << length;
-      EXPECT_EQ(found.infinities, expected.infinities) << to_string(dtype) << " " << length;
+      EXPECT_EQ(found, expected) << to_string(dtype) << " " << length;
     }
   }
+}
+
+TEST_P(CountOnTarget, CountsEveryPatternOfTheSmallFloats) {
+  for (const DType dtype : {DType::float16, DType::bfloat16, DType::float8_e4m3, DType::float8_e5m2}) {
+    const std::size_t patterns = std::size_t{1} << 8 * size_of(dtype);
+    std::vector<std::byte> data(patterns * size_of(dtype));
+    for (std::size_t i = 0; i < patterns; ++i) std::memcpy(&data[i * size_of(dtype)], &i, size_of(dtype));
+    ValueCounts expected, found;
+    reference::count_values(dtype, data.data(), patterns, expected);
+    convert_table(GetParam()).count_values[static_cast<std::size_t>(dtype)](data.data(), patterns, found);
+    EXPECT_EQ(found, expected) << to_string(dtype);
+    EXPECT_GT(found.nans, 0U) << to_string(dtype);
+    EXPECT_GT(found.subnormals, 0U) << to_string(dtype);
+  }
+}
+
+// More equal values than a lane of bytes can count.
+TEST_P(CountOnTarget, CountsManyOfOneKind) {
+  constexpr std::size_t kCount = 100'001;
+  const auto counts = [&](DType dtype, std::byte value) {
+    const std::vector<std::byte> data(kCount, value);
+    ValueCounts found;
+    convert_table(GetParam()).count_values[static_cast<std::size_t>(dtype)](data.data(), kCount, found);
+    return found;
+  };
+  EXPECT_EQ(counts(DType::float8_e5m2, std::byte{0x7F}), (ValueCounts{.nans = kCount}));
+  EXPECT_EQ(counts(DType::float8_e5m2, std::byte{0xFC}), (ValueCounts{.infinities = kCount}));
+  EXPECT_EQ(counts(DType::float8_e4m3, std::byte{0x87}), (ValueCounts{.subnormals = kCount}));
+  EXPECT_EQ(counts(DType::float8_e4m3, std::byte{0x80}), ValueCounts{}) << "-0 is a zero";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, CountOnTarget,
@@ -374,6 +402,17 @@ TEST(Convert, QuantizesThereAndBackThroughThePublicCalls) {
   }
 }
 
+TEST(CountValues, FindsTheFirstNaN) {
+  std::vector<float> data(10'007, 1.0F);
+  EXPECT_EQ(first_nan(DType::float32, data.data(), data.size()), data.size());
+  EXPECT_EQ(first_nan(DType::float32, data.data(), 0), 0U);
+  EXPECT_EQ(first_nan(DType::int32, data.data(), data.size()), data.size());
+  for (const std::size_t at : {10'006U, 5003U, 17U, 0U}) {
+    data[at] = -std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(first_nan(DType::float32, data.data(), data.size()), at);
+  }
+}
+
 TEST(ReduceCounted, ReducesAndCountsWhatIsNotFinite) {
   constexpr std::size_t kCount = 10000;
   std::vector<float> first(kCount, 1.0F), second(kCount, 2.0F), out(kCount);
@@ -381,7 +420,7 @@ TEST(ReduceCounted, ReducesAndCountsWhatIsNotFinite) {
   second[17] = std::numeric_limits<float>::max();
   first[9999] = std::numeric_limits<float>::quiet_NaN();
   const void* inputs[] = {first.data(), second.data()};
-  NonFinite found;
+  ValueCounts found;
   reduce_counted(DType::float32, ReduceOp::sum, inputs, out.data(), kCount, 1, found);
   EXPECT_EQ(found.infinities, 1U);
   EXPECT_EQ(found.nans, 1U);
