@@ -15,6 +15,7 @@ constexpr std::string_view kPrefix = "TRIBUTARY_";
 // The known names. tests/unit/client_api compares them with the library's settings, tests/unit/repository with sources.
 constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_BEGIN_WITHIN",
+    "TRIBUTARY_CHECK_VALUES",
     "TRIBUTARY_CMA",
     "TRIBUTARY_CONFIG",
     "TRIBUTARY_DPDK_ADDRESSES",

@@ -1,4 +1,6 @@
 // The functions of tributary.h for collectives, messages and their requests.
+#include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "client/api/arguments.h"
@@ -92,6 +94,42 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
     return nullptr;
   }
   return request;
+}
+
+tributary_status refuse_timeout(const char* function, std::int64_t timeout_ns) {
+  return report(Errc::bad_argument, std::string(function) + ": timeout_ns is " + std::to_string(timeout_ns) +
+                                        "; allowed is -1 (for ever), or a number of nanoseconds from 0");
+}
+
+/// Waits until the operation has ended; returns false if the time-out passes first. -1: no time-out.
+bool wait_for(Request& request, std::int64_t timeout_ns) {
+  std::optional<Request::TimePoint> deadline;
+  if (timeout_ns >= 0 && timeout_ns < kWaitMax)
+    deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  const auto comm = request.driver();
+  return comm ? comm->wait(request, deadline) : request.wait(deadline);
+}
+
+tributary_values to_c(const ValueNumbers::Buffer& buffer) noexcept {
+  return {.elements = buffer.elements,
+          .nans = buffer.found.nans,
+          .infinities = buffer.found.infinities,
+          .subnormals = buffer.found.subnormals};
+}
+
+/// Describes the request; what is known of the result counts only once it is done.
+tributary_request_details details_of(const Request& request) noexcept {
+  tributary_request_details details{};
+  details.relative_error_bound = -1;
+  details.done = request.done() ? 1 : 0;
+  const CallValues* const values = request.values();
+  if (values == nullptr) return details;
+  details.counted = 1;
+  details.input = to_c(values->numbers().input);
+  if (details.done == 0) return details;
+  details.result = to_c(values->numbers().result);
+  details.relative_error_bound = values->error_bound().value_or(-1);
+  return details;
 }
 
 }  // namespace
@@ -250,6 +288,25 @@ tributary_status tributary_test(tributary_request* handle, int* done) {
   });
 }
 
+tributary_status tributary_request_info(tributary_request* handle, int64_t timeout_ns,
+                                        tributary_request_details* details) {
+  constexpr const char* function = "tributary_request_info";
+  return guarded(function, [&]() -> tributary_status {
+    if (details == nullptr || details->struct_bytes < sizeof(std::size_t)) {
+      return report(Errc::bad_argument,
+                    std::string(function) + ": details->struct_bytes must be set to sizeof(tributary_request_details)");
+    }
+    if (timeout_ns < -1) return refuse_timeout(function, timeout_ns);
+    const auto request = live(function, handle);
+    if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    static_cast<void>(wait_for(*request, timeout_ns));
+    tributary_request_details ours = details_of(*request);
+    ours.struct_bytes = details->struct_bytes;  // do not change further members of a newer header
+    std::memcpy(details, &ours, std::min(details->struct_bytes, sizeof ours));
+    return TRIBUTARY_OK;
+  });
+}
+
 tributary_status tributary_when_done(tributary_request* handle,
                                      void (*done)(void* context, const tributary_outcome* outcome), void* context) {
   constexpr const char* function = "tributary_when_done";
@@ -275,18 +332,10 @@ tributary_status tributary_when_done(tributary_request* handle,
 tributary_status tributary_wait(tributary_request* handle, int64_t timeout_ns) {
   constexpr const char* function = "tributary_wait";
   return guarded(function, [&]() -> tributary_status {
-    if (timeout_ns < -1) {
-      return report(Errc::bad_argument, std::string(function) + ": timeout_ns is " + std::to_string(timeout_ns) +
-                                            "; allowed is -1 (for ever), or a number of nanoseconds from 0");
-    }
+    if (timeout_ns < -1) return refuse_timeout(function, timeout_ns);
     const auto request = live(function, handle);
     if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    std::optional<Request::TimePoint> deadline;
-    if (timeout_ns >= 0 && timeout_ns < kWaitMax) {
-      deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
-    }
-    const auto comm = request->driver();
-    if (!(comm ? comm->wait(*request, deadline) : request->wait(deadline))) {
+    if (!wait_for(*request, timeout_ns)) {
       return report(Errc::timed_out,
                     std::string(function) + ": the operation has not ended within " + std::to_string(timeout_ns) +
                         " ns and goes on; wait again",

@@ -264,6 +264,8 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   comm->transport_name_ = parts->transport_name;
   comm->gpudirect_ = settings.gpudirect;
   comm->numerics_ = settings.numerics;
+  comm->check_values_ = settings.check_values;
+  comm->record_ = parts->settings.flight_record;
   comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());
   events.over = [met, id = comm->errors_->id(), stager = comm->stager_.get()](const Error& why) {
     met->complete(std::unexpected(why));
@@ -392,14 +394,36 @@ Status Comm::run(const CheckedCall& call) {
   if (auto ok = may_start(); !ok) return ok;
   const auto staged = stage(call);
   if (!staged) return std::unexpected(staged.error());
-  if (*staged == nullptr) return local_->queue.run(local_call(call));
+  if (*staged == nullptr) return run_on_host(call);
   if (auto ok = (*staged)->download(); !ok) return ok;
-  return (*staged)->finish(local_->queue.run(local_call(on_host(call, **staged))));
+  return (*staged)->finish(run_on_host(on_host(call, **staged)));
+}
+
+Status Comm::run_on_host(const CheckedCall& call) {
+  if (check_values_ == ValueCheck::off) return local_->queue.run(local_call(call));
+  const auto values = look_at_input(call);
+  if (!values) return std::unexpected(values.error());
+  Status status = local_->queue.run(local_call(call));
+  if (status) (*values)->see_result();
+  return status;
+}
+
+// The other ranks of this host may wait in shared memory for this call. The group fails at once, so that they never
+// take a later call of this rank for it.
+Result<std::unique_ptr<CallValues>> Comm::look_at_input(const CheckedCall& call) {
+  auto values = std::make_unique<CallValues>(call, nranks_, record_);
+  if (check_values_ != ValueCheck::nan_fails) return values;
+  const std::string nan = values->nan_in_input(rank_);
+  if (nan.empty()) return values;
+  if (local_) local_->group->fail({Errc::aborted, "rank " + std::to_string(rank_) + " aborted: " + nan});
+  abort_all({Errc::aborted, nan});
+  return fail(Errc::aborted, nan);
 }
 
 Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
-  if (!local_ && in_network_capable(call.signature.collective)) {
+  const bool checks = check_values_ != ValueCheck::off;
+  if (!local_ && !checks && in_network_capable(call.signature.collective)) {
     auto direct = stager_->direct(buffers_of(call));
     if (!direct) return std::unexpected(direct.error());
     if (*direct != nullptr) return start(call, std::move(*direct), request, next);
@@ -408,11 +432,20 @@ Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& requ
   if (!made) return std::unexpected(made.error());
   const std::shared_ptr<gpu::StagedCall> staged = std::move(*made);
   const CheckedCall hosted = staged ? on_host(call, *staged) : call;
+  const bool whole = local_ || checks;  // the whole input comes down before the operation begins
+  if (staged && whole) {
+    if (auto ok = staged->download(); !ok) return ok;
+  }
+  if (checks) {
+    auto values = look_at_input(hosted);
+    if (!values) {
+      request->complete(std::unexpected(values.error()));
+      return {};
+    }
+    request->count_values(std::move(*values));
+  }
   if (local_) {
     using Begin = local::CallQueue::Begin;
-    if (staged) {
-      if (auto ok = staged->download(); !ok) return ok;
-    }
     local_->queue.post(
         local_call(hosted),
         [request, staged](const Status& status) { request->complete(staged ? staged->finish(status) : status); },
@@ -429,7 +462,7 @@ Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& requ
   }
   if (!thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next))
     return fail(Errc::aborted, "the communicator is over");
-  if (staged) staged->begin();
+  if (staged && !whole) staged->begin();
   return {};
 }
 

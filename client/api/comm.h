@@ -95,6 +95,10 @@ class Comm {
  private:
   enum class Phase : std::uint8_t { open, finalizing, finalized };
   [[nodiscard]] Status may_start() const;
+  [[nodiscard]] Status run_on_host(const CheckedCall& call);
+  /// Counts the values of a call whose input is in host memory. The error names a NaN of the input, with which the
+  /// communicator has ended.
+  [[nodiscard]] Result<std::unique_ptr<CallValues>> look_at_input(const CheckedCall& call);
   [[nodiscard]] Status start(const CheckedCall& call, std::shared_ptr<gpu::DirectCall> direct,
                              const std::shared_ptr<Request>& request, Next next);
   [[nodiscard]] gpu::Stager::Hooks stager_hooks();
@@ -121,6 +125,8 @@ class Comm {
   std::string transport_name_;                              // set only in create()
   gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
   Numerics numerics_ = Numerics::fast;                      // set only in create()
+  ValueCheck check_values_ = ValueCheck::off;               // set only in create()
+  std::shared_ptr<FlightRecord> record_;                    // set only in create()
   std::unique_ptr<ServedRecord> served_;                    // set only in create(); nullptr: no port
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<gpu::Stager> stager_;  // declared after thread_: its copies use the thread when they end

@@ -40,6 +40,13 @@ Json bytes_json(const OperationNumbers& numbers) {
   return bytes;
 }
 
+Json json_of(const ValueNumbers::Buffer& buffer) {
+  return {{"elements", buffer.elements},
+          {"nan", buffer.found.nans},
+          {"infinity", buffer.found.infinities},
+          {"subnormal", buffer.found.subnormals}};
+}
+
 Json bounds_json() {
   Json times = Json::array(), sizes = Json::array();
   for (std::size_t i = 0; i + 1 < OperationNumbers::kTimes; ++i) times.push_back(OperationNumbers::upper_us(i));
@@ -73,19 +80,21 @@ std::string RankFigures::json(const std::vector<std::shared_ptr<const FlightReco
     open = std::max(open, longest_open(snapshot, now));
   }
   const FlightOrigin origin = origin_.value_or(FlightOrigin{});
-  const Json document{{"format", kFiguresFormat},
-                      {"pid", ::getpid()},
-                      {"job", origin.job},
-                      {"host", origin.host},
-                      {"rank", origin.rank},
-                      {"communicators", records.size()},
-                      {"calls", calls},
-                      {"failures", numbers.failures},
-                      {"open_ns", open.count()},
-                      {"bounds", bounds_json()},
-                      {"operations", operations_json(numbers)},
-                      {"bytes", bytes_json(numbers)},
-                      {"pauses", json_of(numbers.pauses)}};
+  const Json document{
+      {"format", kFiguresFormat},
+      {"pid", ::getpid()},
+      {"job", origin.job},
+      {"host", origin.host},
+      {"rank", origin.rank},
+      {"communicators", records.size()},
+      {"calls", calls},
+      {"failures", numbers.failures},
+      {"open_ns", open.count()},
+      {"bounds", bounds_json()},
+      {"operations", operations_json(numbers)},
+      {"bytes", bytes_json(numbers)},
+      {"pauses", json_of(numbers.pauses)},
+      {"values", {{"input", json_of(numbers.values.input)}, {"result", json_of(numbers.values.result)}}}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -12,6 +12,8 @@ void Request::complete(const Status& status) {
     std::lock_guard lock(mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
     outcome_ = status;
+    // Count under the lock: another thread that ends the request must not free its buffers meanwhile.
+    if (values_ && status) values_->see_result();
     if (!status) comm_->set(status.error().message);
     done_.store(true, std::memory_order_release);  // pairs with done()
     // Notify under the lock: a waiting thread may destroy the request as soon as it can see that done_ is true.

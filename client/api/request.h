@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "client/api/call_values.h"
 #include "client/api/fork_guard.h"
 #include "client/api/last_error.h"
 
@@ -46,6 +47,10 @@ class Request {
   void note_peer(std::uint32_t rank) noexcept { peer_ = static_cast<int>(rank); }
   /// Returns the other side of a message that has ended without an error; else -1.
   [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
+  /// Makes complete() count the result. Call it before the operation starts. The buffers must live until complete().
+  void count_values(std::unique_ptr<CallValues> values) noexcept { values_ = std::move(values); }
+  /// Returns the counts: of the input, and once the request is done also of the result; nullptr: nothing is counted.
+  [[nodiscard]] const CallValues* values() const noexcept { return values_.get(); }
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }
   /// False in a forked child, which must not touch the communicator.
@@ -63,8 +68,9 @@ class Request {
   std::condition_variable changed_;
   std::atomic<bool> done_{false};  // set after outcome_, with mutex_ held; readers need no lock
   Status outcome_;
-  std::function<void()> then_;  // guarded by mutex_
-  int peer_ = -1;               // set before done_
+  std::function<void()> then_;          // guarded by mutex_
+  int peer_ = -1;                       // set before done_
+  std::unique_ptr<CallValues> values_;  // set before the start; complete() changes it with mutex_ held
   int* source_into_ = nullptr;
 };
 

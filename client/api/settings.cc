@@ -266,6 +266,15 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) {
          return set_word(s.numerics, value, {{"fast", Numerics::fast}, {"exact", Numerics::exact}});
        }},
+      {{"check_values", "TRIBUTARY_CHECK_VALUES", "off", "off, count or nan-fails",
+        "count: each collective counts NaN, infinities and subnormal numbers in its input and its result on this rank. "
+        "nan-fails: an input with a NaN also ends the communicator, with an error on every rank that names the rank of "
+        "the NaN."},
+       [](ClientSettings& s, std::string_view value) {
+         return set_word(
+             s.check_values, value,
+             {{"off", ValueCheck::off}, {"count", ValueCheck::count}, {"nan-fails", ValueCheck::nan_fails}});
+       }},
       {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, model, off or the path of a file",
         "If path is auto and there is a tree: auto lets a cost model choose between tree, fallback and both for each "
         "size, and corrects it by the times that operations take; model leaves out the corrections; off always takes "
@@ -501,7 +510,7 @@ Status apply_config(ClientSettings& settings, const tributary_config& config, se
         Text{ours->host_id, "host_id", "host_id"}, Text{ours->token_file, "token_file", "token_file"},
         Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"},
         Text{ours->require, "require", "require"}, Text{ours->numerics, "numerics", "numerics"},
-        Text{ours->local, "local", "local"}}) {
+        Text{ours->local, "local", "local"}, Text{ours->check_values, "check_values", "check_values"}}) {
     if (text.value == nullptr) continue;
     if (auto ok = apply(text.key, text.member, text.value); !ok) return ok;
   }

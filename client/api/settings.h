@@ -14,6 +14,7 @@
 #include "client/api/udp_rank.h"
 #include "client/communicator/communicator.h"
 #include "client/gpu/path_choice.h"
+#include "client/operation/value_numbers.h"
 #include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/numerics.h"
 #include "tributary/transport/rdma_path.h"
@@ -27,6 +28,7 @@ struct ClientSettings {
   PathMode path = PathMode::automatic;                     // the path that operations may take
   bool require_in_network = false;                         // end the communicator with an error if it has no trees
   Numerics numerics = Numerics::fast;                      // how sums of floats are rounded
+  ValueCheck check_values = ValueCheck::off;               // what is done with NaN and other values
   TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback
   std::string tuning_file;                                 // for TuningMode::table; only rank 0 reads it
   bool local = true;                                       // the ranks of one host reduce in shared memory

@@ -10,6 +10,7 @@ OperationNumbers& OperationNumbers::operator+=(const OperationNumbers& other) no
   for (std::size_t path = 0; path < bytes.size(); ++path) bytes[path] += other.bytes[path];
   pauses += other.pauses;
   failures += other.failures;
+  values += other.values;
   return *this;
 }
 
@@ -18,6 +19,25 @@ OperationNumbers::Histogram OperationCounts::Histogram::read() const noexcept {
   for (std::size_t i = 0; i < counts.size(); ++i) numbers.counts[i] = counts[i].load(std::memory_order_relaxed);
   numbers.sum_ns = sum_ns.load(std::memory_order_relaxed);
   return numbers;
+}
+
+void OperationCounts::Values::add(const ValueNumbers::Buffer& buffer) noexcept {
+  elements.fetch_add(buffer.elements, std::memory_order_relaxed);
+  nans.fetch_add(buffer.found.nans, std::memory_order_relaxed);
+  infinities.fetch_add(buffer.found.infinities, std::memory_order_relaxed);
+  subnormals.fetch_add(buffer.found.subnormals, std::memory_order_relaxed);
+}
+
+ValueNumbers::Buffer OperationCounts::Values::read() const noexcept {
+  return {.elements = elements.load(std::memory_order_relaxed),
+          .found = {.infinities = infinities.load(std::memory_order_relaxed),
+                    .nans = nans.load(std::memory_order_relaxed),
+                    .subnormals = subnormals.load(std::memory_order_relaxed)}};
+}
+
+void OperationCounts::saw(const ValueNumbers& values) noexcept {
+  input_.add(values.input);
+  result_.add(values.result);
 }
 
 OperationNumbers OperationCounts::read() const noexcept {
@@ -30,6 +50,7 @@ OperationNumbers OperationCounts::read() const noexcept {
     numbers.bytes[path] = bytes_[path].load(std::memory_order_relaxed);
   numbers.pauses = pauses_.read();
   numbers.failures = failures_.load(std::memory_order_relaxed);
+  numbers.values = {.input = input_.read(), .result = result_.read()};
   return numbers;
 }
 

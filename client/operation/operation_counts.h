@@ -2,7 +2,7 @@
 // Counts of what a rank has done, for metrics: the time of its operations by collective and size, their bytes by path, and
 // the pauses after lost trees. The memory is fixed, whatever the rank calls.
 //
-// One thread at a time counts, with plain loads and stores; any thread may read at any time.
+// One thread at a time counts, with plain loads and stores, except for values; any thread may read at any time.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "client/operation/value_numbers.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::client {
@@ -56,6 +57,7 @@ struct OperationNumbers {
   std::array<std::uint64_t, kFlightPaths> bytes{};                           // by FlightPath
   Histogram pauses;  // from the loss of trees until operations went on
   std::uint64_t failures = 0;
+  ValueNumbers values{};  // of collectives whose values were counted
 
   OperationNumbers& operator+=(const OperationNumbers& other) noexcept;
 };
@@ -68,6 +70,8 @@ class OperationCounts {
   }
   void failed() noexcept { add(failures_, 1); }
   void paused(std::chrono::nanoseconds time) noexcept { pauses_.add(time); }
+  /// Adds the counts of values. Several threads may call it at once.
+  void saw(const ValueNumbers& values) noexcept;
   [[nodiscard]] OperationNumbers read() const noexcept;
 
  private:
@@ -89,6 +93,12 @@ class OperationCounts {
   std::array<Word, kFlightPaths> bytes_{};
   Histogram pauses_{};
   Word failures_{0};
+  struct Values {
+    Word elements{0}, nans{0}, infinities{0}, subnormals{0};
+    void add(const ValueNumbers::Buffer& buffer) noexcept;
+    [[nodiscard]] ValueNumbers::Buffer read() const noexcept;
+  };
+  Values input_{}, result_{};
 };
 
 }  // namespace tributary::client

@@ -50,7 +50,8 @@ RankFigures figures_in(const json& document) {
                       .sizes = document.at("bounds").at("bytes").get<std::vector<std::uint64_t>>(),
                       .operations = {},
                       .bytes = document.at("bytes").get<std::map<std::string, std::uint64_t>>(),
-                      .pauses = histogram_in(document.at("pauses"), bounds)};
+                      .pauses = histogram_in(document.at("pauses"), bounds),
+                      .values = document.value("values", decltype(RankFigures::values){})};
   for (const json& one : document.at("operations")) {
     figures.operations.push_back({.collective = one.at("collective").get<std::string>(),
                                   .size = one.at("size").get<std::size_t>(),
@@ -103,6 +104,15 @@ MetricPage rank_metrics(const std::vector<RankFigures>& ranks) {
              {"job_name", "rank", "path"});
   for (const RankFigures& rank : ranks) {
     for (const auto& [path, bytes] : rank.bytes) page.add(bytes, labels_of(rank, {path}));
+  }
+  page.begin(MetricType::counter, "values_total",
+             "Elements of collectives whose values were counted, by buffer and kind: all elements, NaN, infinities and "
+             "subnormal numbers.",
+             {"job_name", "rank", "buffer", "kind"});
+  for (const RankFigures& rank : ranks) {
+    for (const auto& [buffer, kinds] : rank.values) {
+      for (const auto& [kind, count] : kinds) page.add(count, labels_of(rank, {buffer, kind}));
+    }
   }
   page.begin(MetricType::histogram, "operation_seconds",
              "Time of collectives that have succeeded, by collective and size: at most `up_to` bytes.",

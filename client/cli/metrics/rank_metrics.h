@@ -25,6 +25,8 @@ struct RankFigures {
   std::vector<Operations> operations;
   std::map<std::string, std::uint64_t> bytes;  // by path
   service::MetricPage::Histogram pauses;
+  // By buffer (input, result), then by kind (elements, nan, infinity, subnormal).
+  std::map<std::string, std::map<std::string, std::uint64_t>> values;
 };
 
 /// Reads the document of one process. Errc::bad_argument: it has another form.

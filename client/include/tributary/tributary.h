@@ -159,9 +159,15 @@ typedef struct tributary_config {
    * their bits depend on no path, tree or order. A product of floats is refused. All ranks need the same numerics. */
   const char* numerics;
   const char* local; /* TRIBUTARY_LOCAL: "auto" or "off" */
+  /* TRIBUTARY_CHECK_VALUES: "off", "count" or "nan-fails". With "count", each collective counts NaN, infinities and
+   * subnormal numbers in this rank's input and result: see tributary_request_info. With "nan-fails", a NaN in this
+   * rank's input also ends the communicator before any byte of this call leaves the rank: every rank gets
+   * TRIBUTARY_ERROR_ABORTED, and tributary_last_error names this rank, the call and the element. Set it on all ranks:
+   * a rank looks only at its own values. */
+  const char* check_values;
 } tributary_config;
 #define TRIBUTARY_CONFIG_INITIALIZER \
-  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL}
+  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
@@ -341,6 +347,29 @@ TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* d
  * TIMED_OUT, so after a wait with a time-out TIMED_OUT has two possible meanings. The next call on the request shows
  * which one holds: it returns BAD_ARGUMENT if the operation had ended. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
+/* Counts of the elements of one buffer. Integers have no NaN, infinity or subnormal number. */
+typedef struct tributary_values {
+  uint64_t elements; /* elements that were looked at */
+  uint64_t nans;
+  uint64_t infinities; /* also of both signs; a result beyond the largest value is infinite, or NaN in float8 e4m3 */
+  uint64_t subnormals; /* below the smallest normal number of the type, without zeros: such values lose bits */
+} tributary_values;
+typedef struct tributary_request_details {
+  size_t struct_bytes;     /* set by the caller to sizeof(tributary_request_details) */
+  int done;                /* 1: the operation has ended */
+  int counted;             /* 1: check_values is on and this is a collective; else the counts are 0 */
+  tributary_values input;  /* what this rank has sent */
+  tributary_values result; /* what this rank has received; 0 elements until the operation has succeeded */
+  /* A bound of the relative rounding error of each result that is finite, and at least the smallest normal number: 0
+   * for calls that only move or choose values, and for sums of integers; half the distance from 1 to the next number
+   * with exact numerics; -1: not known, because fast sums of floats may cancel. */
+  double relative_error_bound;
+} tributary_request_details;
+/* Describes an operation, and does not free its request. First waits for the operation's end like tributary_wait, at
+ * most for timeout_ns; 0: not at all. TRIBUTARY_OK also if the operation has not ended, or has failed: tributary_wait
+ * tells the outcome. */
+TRIBUTARY_API tributary_status tributary_request_info(tributary_request* request, int64_t timeout_ns,
+                                                      tributary_request_details* details);
 typedef struct tributary_outcome {
   tributary_status status;
   const char* sentence; /* the text of tributary_last_error, valid during the call; "" with TRIBUTARY_OK */

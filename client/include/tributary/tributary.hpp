@@ -198,6 +198,16 @@ class Request {
     return true;
   }
 
+  /// Waits for the end, at most for `limit` (negative: no limit), and returns counts of the operation's values
+  /// (Config::check_values). Call it before the call that reports the end; does not throw the operation's error.
+  [[nodiscard]] tributary_request_details details(std::chrono::nanoseconds limit = std::chrono::nanoseconds(-1)) const {
+    tributary_request_details value{};
+    value.struct_bytes = sizeof value;
+    const auto nanoseconds = limit.count() < 0 ? std::int64_t{-1} : static_cast<std::int64_t>(limit.count());
+    detail::check(tributary_request_info(request_, nanoseconds, &value));
+    return value;
+  }
+
   /// Returns true if the operation has succeeded, false if it goes on; throws if it has failed.
   [[nodiscard]] bool test() {
     if (request_ == nullptr) return true;
@@ -231,6 +241,7 @@ struct Config {
   std::string require;                   // "none", or "in-network": no communicator without trees
   std::string numerics;                  // "fast", or "exact": sums and averages of floats are rounded once
   std::string local;                     // "auto", or "off": no shared memory for the ranks of a host
+  std::string check_values;              // "off", "count", "nan-fails": Request::details() has counts of NaN and others
 };
 
 /// Registered memory; the destructor deregisters it.
@@ -298,6 +309,7 @@ class Communicator {
     c.require = text(config.require);
     c.numerics = text(config.numerics);
     c.local = text(config.local);
+    c.check_values = text(config.check_values);
     c.lanes = config.lanes;
     c.timeout_ms = static_cast<std::int64_t>(config.timeout.count());
     detail::check(tributary_comm_init_rank_config(&comm_, nranks, &id.c(), rank, &c));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -164,6 +165,40 @@ TEST_F(Gpu, ManyCallsAtOnceEndInAnyOrderWithTheirOwnBits) {
       EXPECT_EQ(difference(expected, memory[static_cast<std::size_t>(i)]->content()), "") << i;
     }
   });
+}
+
+TEST_F(Gpu, ValuesAreCountedInTheMemoryOfGpus) {
+  constexpr std::size_t kCount = 500'000;
+  for (const char* const check : {"count", "nan-fails"}) {
+    run_ranks_without_end(
+        2,
+        [&](tributary_comm* comm, int rank) {
+          std::vector<float> values(kCount, 1.0F);
+          if (rank == 1) values[kCount - 1] = std::numeric_limits<float>::quiet_NaN();
+          Bytes bytes(kCount * sizeof(float));
+          std::memcpy(bytes.data(), values.data(), bytes.size());
+          Memory memory(true, bytes);
+          tributary_request* request = nullptr;
+          ASSERT_EQ(tributary_all_reduce(memory.data(), memory.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,
+                                         &request),
+                    TRIBUTARY_OK);
+          tributary_request_details details{};
+          details.struct_bytes = sizeof details;
+          ASSERT_EQ(tributary_request_info(request, -1, &details), TRIBUTARY_OK) << last_error();
+          const bool fails = std::string(check) == "nan-fails";
+          EXPECT_EQ(tributary_wait(request, -1), fails ? TRIBUTARY_ERROR_ABORTED : TRIBUTARY_OK);
+          if (fails) {
+            EXPECT_THAT(last_error(), HasSubstr("the input of rank 1 to all_reduce of 500000 float32 (sum) has 1 NaN"));
+          } else {
+            EXPECT_EQ(details.input.nans, rank == 1 ? 1U : 0U);
+            EXPECT_EQ(details.result.nans, 1U);
+            std::memcpy(values.data(), memory.content().data(), bytes.size());
+            EXPECT_EQ(values.front(), 2.0F);
+          }
+          tributary_comm_destroy(comm);
+        },
+        {.configure = [&](int, tributary_config& config) { config.check_values = check; }});
+  }
 }
 
 TEST_F(Gpu, RegisteringSaysWhatTheMemoryIs) {

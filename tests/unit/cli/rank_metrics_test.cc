@@ -21,7 +21,8 @@ constexpr const char* kDocument =
         "operations":[{"collective":"all_reduce","size":1,"counts":[4,5,1],"sum_ns":2000000},
                       {"collective":"barrier","size":0,"counts":[1,0,0],"sum_ns":1000},
                       {"collective":"broadcast","size":2,"counts":[0,0,1],"sum_ns":3000}],
-        "bytes":{"in-network":4096,"between ranks":0},"pauses":{"counts":[0,0,1],"sum_ns":250000000}})";
+        "bytes":{"in-network":4096,"between ranks":0},"pauses":{"counts":[0,0,1],"sum_ns":250000000},
+        "values":{"input":{"elements":100,"nan":7},"result":{"infinity":2}}})";
 
 TEST(RankMetrics, AreThoseOfTheDocument) {
   service::expect_documented(rank_metrics({}), TRIBUTARY_METRICS_DOCUMENT);
@@ -42,6 +43,8 @@ TEST(RankMetrics, HaveTheFiguresOfEachRank) {
        R"(operation_seconds_bucket{job_name="training",rank="3",collective="all_reduce",up_to="65536",le="6.4e-05"} 9)",
        R"(operation_seconds_count{job_name="training",rank="3",collective="barrier",up_to="4096"} 1)",
        R"(operation_seconds_count{job_name="training",rank="3",collective="broadcast",up_to="+Inf"} 1)",
+       R"(tributary_rank_values_total{job_name="training",rank="3",buffer="input",kind="nan"} 7)",
+       R"(tributary_rank_values_total{job_name="training",rank="3",buffer="result",kind="infinity"} 2)",
        R"(failover_pause_seconds_sum{job_name="training",rank="3"} 0.25)"})
     EXPECT_THAT(text, HasSubstr(line));
 }

@@ -125,6 +125,16 @@ TEST(Settings, NameTheNumerics) {
   EXPECT_THAT(error_of(load({}, &config)), HasSubstr("tributary_config.numerics: 'wide'"));
 }
 
+TEST(Settings, SayWhatIsDoneWithValues) {
+  EXPECT_EQ(load({})->check_values, ValueCheck::off);
+  EXPECT_EQ(load({{"TRIBUTARY_CHECK_VALUES", "count"}})->check_values, ValueCheck::count);
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_CHECK_VALUES", "nan"}})),
+              AllOf(HasSubstr("TRIBUTARY_CHECK_VALUES"), HasSubstr("'nan'"), HasSubstr("off, count or nan-fails")));
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.check_values = "nan-fails";
+  EXPECT_EQ(load({{"TRIBUTARY_CHECK_VALUES", "off"}}, &config)->check_values, ValueCheck::nan_fails);
+}
+
 TEST(Settings, MayForbidSharedMemoryForOneCommunicator) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   EXPECT_TRUE(load({}, &config)->local);

@@ -128,6 +128,9 @@ std::string Backend::find_out(Operation& operation) {
 
 void Backend::finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error) {
   for (tributary_request* request : requests) {
+    tributary_request_details details{};
+    details.struct_bytes = sizeof details;
+    if (tributary_request_info(request, -1, &details) == TRIBUTARY_OK) operation.work->count(details);
     const tributary_status status = tributary_wait(request, -1);
     if (status != TRIBUTARY_OK && error.empty()) error = sentence(operation.work->title(), status);
   }

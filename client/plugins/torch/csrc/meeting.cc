@@ -33,13 +33,13 @@ bool is_id(const std::vector<std::uint8_t>& value) {
 
 }  // namespace
 
-Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, std::string numerics,
+Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, GroupSettings settings,
                  std::function<void()> check_signals)
     : store_(store),
       rank_(rank),
       size_(size),
       timeout_(std::max(timeout, 1ms)),
-      numerics_(std::move(numerics)),
+      settings_(std::move(settings)),
       check_signals_(std::move(check_signals)),
       give_up_at_(began_ + timeout_),
       log_at_(began_ + kLogFirst),
@@ -151,7 +151,8 @@ bool Meeting::still_wanted() noexcept {
 tributary_comm* Meeting::try_to_meet(const tributary_unique_id& id, tributary_status& status) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   config.timeout_ms = timeout_.count();
-  if (!numerics_.empty()) config.numerics = numerics_.c_str();
+  if (!settings_.numerics.empty()) config.numerics = settings_.numerics.c_str();
+  if (!settings_.check_values.empty()) config.check_values = settings_.check_values.c_str();
   config.still_wanted = [](void* self) { return static_cast<Meeting*>(self)->still_wanted() ? 1 : 0; };
   config.still_wanted_context = this;
   tributary_comm* comm = nullptr;

@@ -12,6 +12,11 @@
 
 namespace tributary::torch {
 
+/// Settings of one group, as in tributary_config. An empty text: not set here.
+struct GroupSettings {
+  std::string numerics, check_values;
+};
+
 /// Lets a process group's ranks meet: rank 0 writes its unique id to the Store, and the other ranks read it.
 ///
 /// The Store may live longer than the processes: torchrun keeps it when it starts the ranks again. The other ranks then
@@ -22,9 +27,8 @@ namespace tributary::torch {
 /// Each wait handles signals soon, logs the expected event, and ends with the group's time-out.
 class Meeting {
  public:
-  /// `check_signals` throws an exception to end the wait. Only this group uses `store`. `numerics`: see
-  /// tributary_config; empty: not set here.
-  Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, std::string numerics,
+  /// `check_signals` throws an exception to end the wait. Only this group uses `store`.
+  Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, GroupSettings settings,
           std::function<void()> check_signals);
 
   /// Blocks until all ranks have met.
@@ -48,7 +52,7 @@ class Meeting {
   const int rank_;
   const int size_;
   const std::chrono::milliseconds timeout_;
-  const std::string numerics_;
+  const GroupSettings settings_;
   const std::function<void()> check_signals_;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point give_up_at_;

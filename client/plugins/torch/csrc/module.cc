@@ -31,11 +31,12 @@ void check_signals() {
 }
 
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                         std::chrono::milliseconds timeout, const std::string& numerics) {
+                                         std::chrono::milliseconds timeout, const std::string& numerics,
+                                         const std::string& check_values) {
   tributary_comm* comm = nullptr;
   {
     const py::gil_scoped_release release;
-    comm = Meeting(*store, rank, size, timeout, numerics, &check_signals).meet();
+    comm = Meeting(*store, rank, size, timeout, {numerics, check_values}, &check_signals).meet();
   }
   return c10::make_intrusive<PythonBackend>(comm, rank, size);
 }
@@ -71,6 +72,26 @@ py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
   return result;
 }
 
+py::dict counts(const tributary_values& values) {
+  py::dict result;
+  result["elements"] = values.elements;
+  result["nans"] = values.nans;
+  result["infinities"] = values.infinities;
+  result["subnormals"] = values.subnormals;
+  return result;
+}
+
+py::object statistics(Work& work) {
+  const auto found = work.statistics();
+  if (!found) return py::none();
+  py::dict result;
+  result["input"] = counts(found->input);
+  result["result"] = counts(found->result);
+  const double bound = found->relative_error_bound;
+  result["relative_error_bound"] = bound < 0 ? py::object(py::none()) : py::float_(bound);
+  return result;
+}
+
 std::string library_version() {
   int major = 0, minor = 0, patch = 0;
   tributary_version(&major, &minor, &patch);
@@ -84,7 +105,9 @@ PYBIND11_MODULE(_C, module) {
   using namespace tributary::torch;
   module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
   module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
-             py::arg("numerics") = "");
+             py::arg("numerics") = "", py::arg("check_values") = "");
+  // torch.distributed returns c10d's Work; pybind11 shows Python its dynamic type, this class.
+  py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work").def("statistics", &statistics);
   module.def("info", &info, py::arg("backend"));
   module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
   module.def("library_version", &library_version);

@@ -55,6 +55,35 @@ int Work::sourceRank() const {
   return source_;
 }
 
+namespace {
+
+void add(tributary_values& to, const tributary_values& values) {
+  to.elements += values.elements;
+  to.nans += values.nans;
+  to.infinities += values.infinities;
+  to.subnormals += values.subnormals;
+}
+
+}  // namespace
+
+void Work::count(const tributary_request_details& details) {
+  if (details.counted == 0) return;
+  if (!counts_) {
+    counts_ = details;
+    return;
+  }
+  add(counts_->input, details.input);
+  add(counts_->result, details.result);
+  const bool known = counts_->relative_error_bound >= 0 && details.relative_error_bound >= 0;
+  counts_->relative_error_bound = known ? std::max(counts_->relative_error_bound, details.relative_error_bound) : -1;
+}
+
+std::optional<tributary_request_details> Work::statistics() {
+  TORCH_CHECK(isCompleted(), "tributary: ", title_, " number ", sequence_,
+              " has not ended: call wait() before statistics()");
+  return counts_;
+}
+
 void Work::synchronize() {
   future_->wait();
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
 #include "process.h"
+#include "tributary/tributary.h"
 
 namespace tributary::torch {
 
@@ -32,13 +34,19 @@ class Work final : public c10d::Work {
   [[nodiscard]] const char* title() const noexcept { return title_; }
   /// Sets the sender's rank of a receive. Call it before succeed().
   void came_from(int rank) noexcept { source_ = rank; }
+  /// Adds the counts of one request of this work. Call it before succeed() or fail().
+  void count(const tributary_request_details& details);
+  /// Returns the counts of the work's requests together; none if the group counts nothing. Raises an error if the work
+  /// has not ended.
+  [[nodiscard]] std::optional<tributary_request_details> statistics();
   void succeed();
   void fail(std::exception_ptr error);
 
  private:
   const char* title_;
   std::uint64_t sequence_;
-  int source_ = -1;  // written before the work is completed, read afterwards
+  int source_ = -1;                                  // written before the work is completed, read afterwards
+  std::optional<tributary_request_details> counts_;  // likewise
   const MadeHere made_here_;
   std::vector<at::Tensor> results_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;

@@ -18,6 +18,9 @@ Every call of torch.distributed that gloo knows works, with these differences:
   with the number of ranks times the most entries of a rank. A rank's later calls start when all ranks have called it.
 - pg_options=tributary.torch.Options(numerics="exact") gives a group's sums and averages the same bits on every path.
   Without it, TRIBUTARY_NUMERICS does so for all groups.
+- tributary.torch.Options(check_values="count") counts NaN, infinities and subnormal numbers: after work.wait(), the
+  work of a collective has statistics(). check_values="nan-fails" raises an error on every rank if an input has a NaN;
+  its text names the rank. Without them, TRIBUTARY_CHECK_VALUES does so for all groups.
 - The group's time-out is the communicator's time-out. If a rank is lost or hangs, every other rank gets a
   torch.distributed.DistBackendError within this time, and its text names the lost rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
@@ -42,7 +45,7 @@ from tributary.registration import register
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup, Store
 
-__all__ = ["Info", "Options", "create", "info", "library_version"]
+__all__ = ["Info", "Options", "Statistics", "Values", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
@@ -66,19 +69,38 @@ class Info(TypedDict):
     longest_pause_us: int
 
 
+class Values(TypedDict):
+    """Counts of the elements of this rank's tensors."""
+
+    elements: int
+    nans: int
+    infinities: int
+    subnormals: int  # below the smallest normal number of the type, without zeros
+
+
+class Statistics(TypedDict):
+    """The result of work.statistics(), which is None if the group does not check values."""
+
+    input: Values  # what this rank has sent
+    result: Values  # what this rank has received
+    relative_error_bound: float | None  # of finite results that are not subnormal; None: not known
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of one process group: the argument pg_options of init_process_group() and new_group()."""
 
     numerics: str | None = None  # "fast", or "exact": sums are rounded once (docs/numerics.md); None: TRIBUTARY_NUMERICS
+    # "off", "count", or "nan-fails" (docs/numerics.md); None: TRIBUTARY_CHECK_VALUES
+    check_values: str | None = None
 
 
 def create(store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> object:
     """Makes the backend of one process group, for torch.distributed. Returns when all ranks have met through `store`."""
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options is a {type(options).__name__}, but the backend takes tributary.torch.Options")
-    numerics = options.numerics if options is not None else None
-    return _C.create(store, rank, size, timeout, numerics or "")
+    options = options or Options()
+    return _C.create(store, rank, size, timeout, options.numerics or "", options.check_values or "")
 
 
 def info(group: ProcessGroup | None = None) -> Info:
