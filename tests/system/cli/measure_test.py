@@ -185,15 +185,16 @@ class Measure(unittest.TestCase):
         self.network.lose(4, 0.02, out=True)
         self.cluster(hosts)
         found = self.measure()
-        # Rarely the losses hit a handshake again and again. The doctor then names the whole way, not its losses.
-        cut = "way to lossy" in found
-        for name in hosts.keys() - ({"lossy"} if cut else set()):
+        for name in hosts.keys() - {"lossy"}:
             self.assertEqual("each level of a tree" in found[f"round trip to {name}"]["why"], name == "far", found)
         self.assertEqual(self.levels(found, "rate to")["fine"], "good", found)
         self.assertEqual(self.levels(found, "rate to")["slow"], "bad", found)
         self.assertIn("times as long", found["rate to slow"]["why"])
         self.assertEqual(self.levels(found, "loss to")["fine"], "good", found)
-        self.assertIn(found["way to lossy" if cut else "loss to lossy"]["level"], ("warning", "bad", "unknown"), found)
+        # Rarely the losses hit a handshake or a whole measurement again and again. The doctor then names the way, or says
+        # what it could not measure, and not the losses.
+        lossy = {one["level"] for what, one in found.items() if what.endswith(" to lossy")}
+        self.assertTrue(lossy & {"warning", "bad", "unknown"}, found)
         self.assertEqual(set(self.levels(self.measure("fine"), "rate to")), {"fine"})
 
     def test_groups_of_measurements_leave_nothing(self) -> None:

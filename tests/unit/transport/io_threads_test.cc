@@ -48,6 +48,10 @@ TEST_F(IoThreads, PutAnnouncedFramesToTheirPlacesBeforeTheHandlerIsAsked) {
     client_peer_.channel->expect(header, places[i]);
   }
   client_.poll({});  // the announcements are on their way before the frames
+  // The I/O thread may be in a turn in which it has already looked for announcements: a frame of its own ends this turn.
+  accepted().channel->send_copy(header_of(kFrames), pattern(1, kFrames));
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
+  client_peer_.frames.clear();
   std::size_t landed_before = 0;
   client_peer_.place = [&](Channel&, const FrameHeader& header) -> Placement {
     std::vector<std::byte>& place = places[header.sequence];
