@@ -28,8 +28,8 @@ std::string name_at_any_address(std::uint16_t port) {
 /// Calls a listener at this very address before a listener at all addresses, as TCP does.
 OwnedDescriptor call(const Endpoint& endpoint) {
   for (const std::string& name : {shared_name(to_string(endpoint)), name_at_any_address(endpoint.port)}) {
-    OwnedDescriptor socket = connect_to_name(name);
-    if (socket.is_open()) return trusted_user(socket.get()) ? std::move(socket) : OwnedDescriptor();
+    auto socket = connect_to_name(name);
+    if (socket) return trusted_user(socket->get()) ? std::move(*socket) : OwnedDescriptor();
   }
   return {};
 }

@@ -42,16 +42,17 @@ void ShmConnection::connect(std::string name, Duration limit) {
 /// Calls a listener. If its queue is full, tries again in a moment, because the system does not report when there is
 /// room.
 void ShmConnection::call() {
-  OwnedDescriptor socket = connect_to_name(name_);
-  if (!socket.is_open() && errno == EAGAIN && Clock::now() < deadline_) {
+  auto socket = connect_to_name(name_);
+  if (!socket && socket.error() == EAGAIN && Clock::now() < deadline_) {
     return core_.set_deadline(*this, std::min(kCallAgainAfter, deadline_ - Clock::now()));
   }
-  if (!socket.is_open()) {
-    const bool ours = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    return greeting_failed(std::strerror(errno), ours ? Errc::exhausted : Errc::unreachable);
+  if (!socket) {
+    const int why = socket.error();
+    const bool ours = why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM;
+    return greeting_failed(std::strerror(why), ours ? Errc::exhausted : Errc::unreachable);
   }
   core_.set_deadline(*this, deadline_ - Clock::now());
-  watch_greeting(std::move(socket), State::awaits_offer);
+  watch_greeting(std::move(*socket), State::awaits_offer);
 }
 
 void ShmConnection::go_on(OwnedDescriptor socket, Beginning&& beginning, Duration limit, Otherwise otherwise) {

@@ -113,9 +113,12 @@ void ShmAcceptor::greeted(ShmConnection& connection) {
 std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<SocketCore>& core,
                                        const std::shared_ptr<ShmPart>& part, const std::string& host,
                                        Acceptor& acceptor) {
-  OwnedDescriptor socket = listen_at_name(name);
-  if (!socket.is_open()) return nullptr;
-  auto accepting = std::make_shared<ShmAcceptor>(core, part, std::move(socket), host, acceptor);
+  auto socket = listen_at_name(name);
+  if (!socket) {
+    errno = socket.error();
+    return nullptr;
+  }
+  auto accepting = std::make_shared<ShmAcceptor>(core, part, std::move(*socket), host, acceptor);
   if (const int error = accepting->start(); error != 0) {
     accepting->close();
     errno = error;

@@ -32,38 +32,27 @@ OwnedDescriptor make_socket() noexcept {
   return OwnedDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Returns no descriptor; errno has the reason.
-OwnedDescriptor none() noexcept {
-  return {};
-}
-
 }  // namespace
 
 std::string shared_name(const std::string& endpoint) {
   return "tributary-shm/" + endpoint;
 }
 
-OwnedDescriptor listen_at_name(const std::string& name) noexcept {
+std::expected<OwnedDescriptor, int> listen_at_name(const std::string& name) noexcept {
   OwnedDescriptor socket = make_socket();
   const UnixAddress address = address_of(name);
   if (socket.is_open() && ::bind(socket.get(), address.get(), address.bytes) == 0 &&
       ::listen(socket.get(), SOMAXCONN) == 0) {
     return socket;
   }
-  const int error = errno;
-  socket.reset();
-  errno = error;
-  return none();
+  return std::unexpected(errno);
 }
 
-OwnedDescriptor connect_to_name(const std::string& name) noexcept {
+std::expected<OwnedDescriptor, int> connect_to_name(const std::string& name) noexcept {
   OwnedDescriptor socket = make_socket();
   const UnixAddress address = address_of(name);
   if (socket.is_open() && ::connect(socket.get(), address.get(), address.bytes) == 0) return socket;
-  const int error = errno;
-  socket.reset();
-  errno = error;
-  return none();
+  return std::unexpected(errno);
 }
 
 bool trusted_user(int socket) noexcept {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <expected>
 #include <string>
 
 #include "transport/shm/ring_memory.h"
@@ -14,11 +15,10 @@ namespace tributary::transport {
 /// The socket's name for an endpoint that is written as "host:port".
 [[nodiscard]] std::string shared_name(const std::string& endpoint);
 
-/// On failure, returns a descriptor that is not open, and sets errno, such as EADDRINUSE.
-[[nodiscard]] OwnedDescriptor listen_at_name(const std::string& name) noexcept;
-/// On failure, returns a descriptor that is not open, and sets errno: ECONNREFUSED if no process listens, EAGAIN if the
-/// listener's queue is full.
-[[nodiscard]] OwnedDescriptor connect_to_name(const std::string& name) noexcept;
+/// Returns errno on failure, such as EADDRINUSE.
+[[nodiscard]] std::expected<OwnedDescriptor, int> listen_at_name(const std::string& name) noexcept;
+/// Returns errno on failure: ECONNREFUSED if no process listens, EAGAIN if the listener's queue is full.
+[[nodiscard]] std::expected<OwnedDescriptor, int> connect_to_name(const std::string& name) noexcept;
 
 /// True if the process at the other end runs as the same user or as root, or if this process runs as root.
 [[nodiscard]] bool trusted_user(int socket) noexcept;

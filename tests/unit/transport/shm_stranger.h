@@ -13,7 +13,8 @@ namespace tributary::transport::test {
 
 class ShmStranger {
  public:
-  explicit ShmStranger(const std::string& endpoint) : socket(connect_to_name(shared_name(endpoint))) {}
+  explicit ShmStranger(const std::string& endpoint)
+      : socket(connect_to_name(shared_name(endpoint)).value_or(OwnedDescriptor())) {}
   /// Does one step of connecting; the listener must allow each step. False: the connection is not open yet.
   [[nodiscard]] bool take_offer() {
     std::byte offer[8];
