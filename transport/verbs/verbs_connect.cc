@@ -370,7 +370,9 @@ void VerbsConnection::notice(const Notice& notice) {
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_REJECTED: {
-      if (state_ != State::connecting) return broken({Errc::peer_gone, peer_ + " gave up connecting."});
+      // The other side has accepted, and closes while the client greets, or waits for the end of the handshake.
+      if (state_ != State::connecting || message_bytes_ != 0)
+        return broken({Errc::peer_gone, peer_ + " gave up connecting."});
       const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice) : "no answer";
       return broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + why + "."});
     }
