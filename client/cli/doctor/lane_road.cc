@@ -54,7 +54,7 @@ Result<LaneRoad::Kind> choose_kind(std::string_view wanted) {
 Result<std::vector<std::string>> rdma_addresses() {
   const std::string_view names = variable("TRIBUTARY_RDMA_DEVICES"), interface = variable("TRIBUTARY_IFNAME");
   if (names.empty() && !interface.empty()) {
-    auto address = transport::address_of_interface(std::string(interface));
+    auto address = transport::address_of_interface(interface);
     if (!address) return std::unexpected(address.error());
     return std::vector{std::move(*address)};
   }

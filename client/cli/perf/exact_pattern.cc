@@ -22,7 +22,6 @@ Spread spread_of(DType dtype) noexcept {
     case DType::float16:
       return {5, 9};
     case DType::bfloat16:
-      return {12, 60};
     case DType::float32:
       return {12, 60};
     case DType::float8_e4m3:

@@ -75,7 +75,7 @@ std::size_t Strand::bytes(const schedule::Slice& slice) const noexcept {
 void Strand::do_local(const schedule::Action& action) {
   const Signature& s = operation_->signature;
   if (const auto* copy = std::get_if<schedule::LocalCopy>(&action)) {
-    if (takes_form(copy->into)) return forms_->use_own(at(copy->from));
+    if (FormExchange* const forms = forms_to_take(copy->into)) return forms->use_own(at(copy->from));
     if (copy->from.count > 0 && at(copy->from) != at(copy->into))
       std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
@@ -120,12 +120,13 @@ void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Act
   if (const auto* send = std::get_if<schedule::Send>(&action)) {
     ++outstanding_;
     const std::byte* const from = at(send->from);
-    const auto payload = sends_form(send->from) ? forms_->form(from, send->from.count)
-                                                : std::span<const std::byte>(from, bytes(send->from));
+    FormExchange* const forms = forms_to_send(send->from);
+    const auto payload =
+        forms != nullptr ? forms->form(from, send->from.count) : std::span<const std::byte>(from, bytes(send->from));
     mesh.link(peer_class, send->peer).send(header(), payload, cookie);
   } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
     ++outstanding_;
-    const bool form = takes_form(receive->into);
+    const bool form = forms_to_take(receive->into) != nullptr;
     const std::size_t most =
         form ? form_bytes_max(operation_->signature.dtype, receive->into.count) : bytes(receive->into);
     TRIBUTARY_ASSERT(most <= kPieceBytes, "a message of {} bytes would come", most);
@@ -144,7 +145,8 @@ void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Act
 }
 
 void Strand::land(const schedule::Receive& action, std::span<std::byte> payload) {
-  if (takes_form(action.into)) return forms_->take(action.into.offset, action.into.count, payload);
+  if (FormExchange* const forms = forms_to_take(action.into))
+    return forms->take(action.into.offset, action.into.count, payload);
   if (action.landing == schedule::Landing::copy) return;
   const Signature& s = operation_->signature;
   std::array<const void*, 2> inputs{payload.data(), at(action.operand)};

@@ -52,12 +52,13 @@ class Strand {
  private:
   void do_local(const schedule::Action& action);
   void do_exact(const schedule::LocalReduce& reduce);
-  /// True for the inputs of an exact sum between hosts, which travel as forms; results travel as they are.
-  [[nodiscard]] bool sends_form(const schedule::Slice& from) const noexcept {
-    return forms_ != nullptr && from.buffer == schedule::Buffer::send;
+  /// Return the exchange of forms for the inputs of an exact sum between hosts, which travel as forms; null for
+  /// results, which travel as they are, and for other operations.
+  [[nodiscard]] FormExchange* forms_to_send(const schedule::Slice& from) const noexcept {
+    return from.buffer == schedule::Buffer::send ? forms_ : nullptr;
   }
-  [[nodiscard]] bool takes_form(const schedule::Slice& into) const noexcept {
-    return forms_ != nullptr && into.buffer == schedule::Buffer::scratch;
+  [[nodiscard]] FormExchange* forms_to_take(const schedule::Slice& into) const noexcept {
+    return into.buffer == schedule::Buffer::scratch ? forms_ : nullptr;
   }
   void do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie);
   void land(const schedule::Receive& action, std::span<std::byte> payload);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "transport/verbs/proof.h"
 #include "tributary/transport/channel.h"
@@ -116,7 +117,7 @@ template <class T>
 std::optional<T> RawPeer::take_first(std::vector<T>& from) {
   wait_until([&] { return !from.empty(); });
   if (from.empty()) return std::nullopt;
-  const T first = from.front();
+  T first = std::move(from.front());
   from.erase(from.begin());
   return first;
 }

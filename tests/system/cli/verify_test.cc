@@ -73,7 +73,7 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
 TEST_F(VerifyBits, FindsEveryBitRightWhereHostsReduceFirst) {
   const Outcome outcome = work_.tributary(
       {"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c",
-       "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000"});
+       ("TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000")});
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.output,
               AllOf(ContainsRegex("2 hosts, trees, 1 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
