@@ -71,9 +71,10 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
 
 // Two hosts of two ranks: the leaders send forms to an aggregator, and to each other.
 TEST_F(VerifyBits, FindsEveryBitRightWhereHostsReduceFirst) {
+  const std::string verify =
+      "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000";
   const Outcome outcome = work_.tributary(
-      {"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c",
-       ("TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000")});
+      {"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c", verify});
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.output,
               AllOf(ContainsRegex("2 hosts, trees, 1 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
