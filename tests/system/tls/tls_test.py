@@ -33,7 +33,7 @@ class Tls(Daemons):
         self.tls = self.folder / "tls"
         self.ca = str(self.tls / "ca.pem")
         page = (self.root / "docs/security.md").read_text()
-        *self.make, self.revoke = RECIPE.findall(page)
+        *self.make, self.revoke = [recipe for recipe in RECIPE.findall(page) if "openssl " in recipe]
         self.shell("\n".join(self.make))
 
     def shell(self, script: str) -> None:
