@@ -258,9 +258,13 @@ TEST(Lifecycle, AbortEndsOutstandingOperationsOnAllRanks) {
 }
 
 TEST(Lifecycle, AbortByAnotherThreadFreesABlockingCall) {
-  run_ranks_without_end(2, [](tributary_comm* comm, int rank) {
-    ASSERT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << "rank 1 may still be about to meet rank 0";
+  std::promise<void> other_has_met;  // an abort also ends a barrier that one of the two ranks has already left
+  run_ranks_without_end(2, [&other_has_met](tributary_comm* comm, int rank) {
+    const auto met = tributary_barrier(comm, nullptr);
+    if (rank == 1) other_has_met.set_value();
+    ASSERT_EQ(met, TRIBUTARY_OK) << last_error();
     if (rank == 0) {
+      other_has_met.get_future().wait();
       std::promise<void> about_to_block;
       std::thread blocked([&] {
         about_to_block.set_value();
