@@ -90,14 +90,15 @@ class StreamSecrets {
   Digest master_{};
 };
 
-/// The listener's answer to a hello of either carrier, made with a new key, and the connection's secrets. Errc::corrupt: the hello's key is one that
-/// no honest process makes.
+/// The listener's answer to a hello of either carrier, made with a new key, and the connection's secrets.
+/// Errc::corrupt: the hello's key is one that no honest process makes.
 struct StreamAnswer {
   GreetingBytes bytes{};
   StreamSecrets secrets;
 };
 [[nodiscard]] Result<StreamAnswer> answer_to(const GreetingBytes& hello, const LinkSecret& secret);
-/// The connection's secrets on the client's side, from its own hello and key. Errc::corrupt: the answer is not authentic.
+/// The connection's secrets on the client's side, from its own hello and key. Errc::corrupt: the answer is not
+/// authentic.
 [[nodiscard]] Result<StreamSecrets> secrets_of(const GreetingBytes& hello, const ExchangeKey& key,
                                                const GreetingBytes& answer, const LinkSecret& secret);
 

@@ -1,5 +1,6 @@
 #pragma once
-// `tributary metrics`: the metrics of the ranks on this host, as text for Prometheus, or for a collector of OpenTelemetry.
+// `tributary metrics`: the metrics of the ranks on this host, as text for Prometheus, or for a collector of
+// OpenTelemetry.
 #include <string>
 
 namespace tributary::cli {

@@ -1,6 +1,6 @@
 #pragma once
-// Metrics as a document for a collector of OpenTelemetry. A metric has its Prometheus name in OpenTelemetry's way: dots,
-// and neither the unit nor `total` at its end. A backend of Prometheus makes the Prometheus name of it again.
+// Metrics as a document for a collector of OpenTelemetry. A metric has its Prometheus name in OpenTelemetry's form:
+// with dots, and with neither the unit nor `total` at its end. A Prometheus backend turns it into the Prometheus name.
 #include <cstdint>
 #include <string>
 

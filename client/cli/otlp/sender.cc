@@ -25,15 +25,17 @@ std::string rejection_in(const std::string& body) {
   const json answer = json::parse(body, nullptr, false);
   if (!answer.is_object() || !answer.contains("partialSuccess") || !answer["partialSuccess"].is_object()) return {};
   const json& part = answer["partialSuccess"];
-  std::string rejected;
-  for (const char* name : {"rejectedDataPoints", "rejectedSpans"}) {
-    // The encoding writes numbers of 64 bits as text.
+  const std::string reason = part.contains("errorMessage") && part["errorMessage"].is_string()
+                                 ? ": " + part["errorMessage"].get<std::string>()
+                                 : std::string();
+  for (const auto& [name, what] :
+       {std::pair("rejectedDataPoints", " data points"), std::pair("rejectedSpans", " spans")}) {
     if (!part.contains(name)) continue;
-    rejected = part[name].is_string() ? part[name].get<std::string>() : part[name].dump();
+    // The encoding writes numbers of 64 bits as text.
+    const std::string count = part[name].is_string() ? part[name].get<std::string>() : part[name].dump();
+    if (count != "0") return count + what + reason;
   }
-  if (rejected.empty() || rejected == "0") return {};
-  const bool reason = part.contains("errorMessage") && part["errorMessage"].is_string();
-  return rejected + " values" + (reason ? ": " + part["errorMessage"].get<std::string>() : std::string());
+  return {};
 }
 
 }  // namespace

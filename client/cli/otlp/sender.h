@@ -16,7 +16,7 @@ inline constexpr std::string_view kOtlpPort = "4318";
 /// One thread at a time may use it.
 class OtlpSender {
  public:
-  /// Takes the collector's URL, "http://HOST[:PORT][/PREFIX]", and the same with https. Errc::bad_argument names what is
+  /// Takes the collector's URL, "http://HOST[:PORT][/PREFIX]", or the same with https. Errc::bad_argument names what is
   /// wrong with the URL; Errc::bad_config names a file of TRIBUTARY_TLS_... that cannot be read.
   [[nodiscard]] static Result<OtlpSender> open(const std::string& url);
   /// Posts one document to `signal`, "metrics" or "traces". Errc::unreachable: no collector answers. Errc::io: it

@@ -1,12 +1,13 @@
 #include "client/cli/trace/otlp_spans.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "client/cli/otlp/document_parts.h"
+#include "tributary/protocol/credential.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::cli {
 namespace {
@@ -15,18 +16,16 @@ using nlohmann::json;
 
 constexpr int kInternalSpan = 1;  // SPAN_KIND_INTERNAL
 constexpr int kStatusError = 2;   // STATUS_CODE_ERROR
+constexpr std::size_t kTraceIdBytes = 16, kSpanIdBytes = 8;
 
-/// Returns the FNV-1a hash of the text, never 0: ids of 0 are not valid.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash == 0 ? 1 : hash;
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
 }
 
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> text;
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value));
-  return text.data();
+/// Returns an id of this many bytes, which two different members of a group never share in practice.
+std::string id_of(const std::string& group, const std::string& member, std::size_t bytes) {
+  const Digest digest = hmac_sha256(bytes_of(group), bytes_of(member));
+  return to_hex(std::span(digest).first(bytes));
 }
 
 /// Makes the documents, and sends each when it is full.
@@ -64,8 +63,8 @@ class SpanWriter {
     const std::int64_t begin = o.queued ? *o.queued : *o.started;
     const std::int64_t end = std::max(o.ended.value_or(parts_.clocks[rank.clock].steady), begin);
     const std::string number_text = std::to_string(o.number);
-    json span{{"traceId", hexadecimal(hash_of(rank.group)) + hexadecimal(hash_of(rank.group + ' ' + number_text))},
-              {"spanId", hexadecimal(hash_of(rank.group + ' ' + number_text + ' ' + std::to_string(rank.rank)))},
+    json span{{"traceId", id_of(rank.group, number_text, kTraceIdBytes)},
+              {"spanId", id_of(rank.group, number_text + ' ' + std::to_string(rank.rank), kSpanIdBytes)},
               {"name", o.call},
               {"kind", kInternalSpan},
               {"startTimeUnixNano", time_of(begin)},

@@ -155,7 +155,7 @@ class Otlp(Daemons):
         self.assertEqual((refused.returncode, refused.stderr),
                          (1, f"tributary metrics: the collector at {self.collector.url} answered POST /v1/metrics with 503: try later\n"))
         self.collector.status, self.collector.answer = 200, b'{"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": "too old"}}'
-        self.assertIn("rejected 2 values: too old", self.metrics("--otlp", self.collector.url).stderr)
+        self.assertIn("rejected 2 data points: too old", self.metrics("--otlp", self.collector.url).stderr)
         self.assertIn("the collector at http://127.0.0.1:1 cannot be reached", self.metrics("--otlp", "http://127.0.0.1:1").stderr)
         self.assertEqual(self.metrics("--otlp", "collector:4318").returncode, 64)
         self.assertEqual(self.metrics("--every", "2").returncode, 64)

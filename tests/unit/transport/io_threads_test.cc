@@ -48,7 +48,8 @@ TEST_F(IoThreads, PutAnnouncedFramesToTheirPlacesBeforeTheHandlerIsAsked) {
     client_peer_.channel->expect(header, places[i]);
   }
   client_.poll({});  // the announcements are on their way before the frames
-  // The I/O thread may be in a turn in which it has already looked for announcements: a frame of its own ends this turn.
+  // The I/O thread may be in a turn in which it has already looked for announcements. A first frame, which nobody has
+  // announced, makes sure that this turn is over.
   accepted().channel->send_copy(header_of(kFrames), pattern(1, kFrames));
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   client_peer_.frames.clear();
