@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/number_list.h"
 #include "client/collectives/local/local_group.h"
 #include "tributary/transport/shared_memory.h"
 
@@ -43,20 +44,11 @@ struct Options {
   GroupSettings group;
 };
 
-std::vector<std::size_t> numbers(const char* list) {
-  std::vector<std::size_t> values;
-  for (char* end = nullptr; *list != '\0'; list = *end == ',' ? end + 1 : end) {
-    values.push_back(std::strtoull(list, &end, 10));
-    if (end == list) std::exit(64);
-  }
-  return values;
-}
-
 Options parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view key = argv[i];
-    const auto values = numbers(argv[i + 1]);
+    const auto values = bench::numbers(argv[i + 1]);
     if (key == "--ranks")
       o.ranks = values;
     else if (key == "--bytes")

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/number_list.h"
 #include "tributary/tributary.hpp"
 
 using tributary::Communicator;
@@ -31,20 +32,11 @@ struct Options {
   std::size_t turn_ms = 100;
 };
 
-std::vector<std::size_t> numbers(const char* list) {
-  std::vector<std::size_t> values;
-  for (char* end = nullptr; *list != '\0'; list = *end == ',' ? end + 1 : end) {
-    values.push_back(std::strtoull(list, &end, 10));
-    if (end == list) std::exit(64);
-  }
-  return values;
-}
-
 Options parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view key = argv[i];
-    const auto values = numbers(argv[i + 1]);
+    const auto values = tributary::bench::numbers(argv[i + 1]);
     if (key == "--ranks")
       o.ranks = values.at(0);
     else if (key == "--bytes")

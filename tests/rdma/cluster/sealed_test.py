@@ -12,8 +12,11 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "system"))
+from packet_reader import PacketReader  # noqa: E402: the line above finds it
 
 LIMIT_SECONDS = 200.0
 RIGHT = "# Out of bounds values : 0 OK"
@@ -23,37 +26,19 @@ PROBE_BYTES = 48
 ROCE_PORT = 4791
 
 
-class Capture:
-    """Keeps the packets of RoCE on the bridge, and of TCP on loopback, each once."""
+class Capture(PacketReader):
+    """Keeps the packets of RoCE on the bridge, and of TCP on loopback."""
 
     def __init__(self) -> None:
         self.roce: list[bytes] = []
         self.tcp: list[bytes] = []
-        self.going = True
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
-        self.socket.setsockopt(socket.SOL_SOCKET, 33, 256 << 20)  # SO_RCVBUFFORCE: the system drops no packet
-        self.socket.settimeout(0.2)
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
+        super().__init__(self.keep)
 
-    def run(self) -> None:
-        while self.going:
-            try:
-                packet, address = self.socket.recvfrom(1 << 17)
-            except TimeoutError:
-                continue
-            if address[2] == socket.PACKET_OUTGOING:
-                continue
-            head = 14 + (packet[14] & 15) * 4
-            if packet[23] == socket.IPPROTO_UDP and int.from_bytes(packet[head + 2:head + 4], "big") == ROCE_PORT and address[0].startswith("host"):
-                self.roce.append(packet[head + 8:])
-            elif packet[23] == socket.IPPROTO_TCP and b"HTTP/1.1" not in packet:
-                self.tcp.append(packet[head:])
-
-    def end(self) -> None:
-        self.going = False
-        self.thread.join()
-        self.socket.close()
+    def keep(self, packet: bytes, head: int, interface: str) -> None:
+        if packet[23] == socket.IPPROTO_UDP and int.from_bytes(packet[head + 2:head + 4], "big") == ROCE_PORT and interface.startswith("host"):
+            self.roce.append(packet[head + 8:])
+        elif packet[23] == socket.IPPROTO_TCP and b"HTTP/1.1" not in packet:
+            self.tcp.append(packet[head:])
 
 
 class Sealed(unittest.TestCase):

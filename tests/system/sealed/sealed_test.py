@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import Daemons  # noqa: E402: the line above finds it
+from packet_reader import PacketReader  # noqa: E402
 
 LIMIT_SECONDS = 120.0
 SKIPPED = 77
@@ -30,35 +31,19 @@ PROBE_BYTES = 48
 FLIPPED_AT = 3_000_000  # bytes of one connection before the byte that a relay changes
 
 
-class Capture:
+class Capture(PacketReader):
     """Keeps the payloads of all TCP packets on the loopback interface."""
 
     def __init__(self) -> None:
         self.packets: list[bytes] = []
-        self.going = True
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
-        self.socket.setsockopt(socket.SOL_SOCKET, 33, 512 << 20)  # SO_RCVBUFFORCE: the system drops no packet
-        self.socket.bind(("lo", 0))
-        self.socket.settimeout(0.2)
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
+        super().__init__(self.keep, "lo")
 
-    def run(self) -> None:
-        while self.going:
-            try:
-                packet, address = self.socket.recvfrom(1 << 17)
-            except TimeoutError:
-                continue
-            if address[2] == socket.PACKET_OUTGOING:
-                continue  # the interface shows each packet twice
-            head = 14 + (packet[14] & 15) * 4
-            if packet[23] == socket.IPPROTO_TCP:
-                self.packets.append(packet[head + (packet[head + 12] >> 4) * 4:])
+    def keep(self, packet: bytes, head: int, _: str) -> None:
+        if packet[23] == socket.IPPROTO_TCP:
+            self.packets.append(packet[head + (packet[head + 12] >> 4) * 4:])
 
-    def end(self) -> bytes:
-        self.going = False
-        self.thread.join()
-        self.socket.close()
+    def payloads(self) -> bytes:
+        self.end()
         return b"|".join(packet for packet in self.packets if b"HTTP/1.1" not in packet)
 
 
@@ -134,7 +119,7 @@ class Sealed(Daemons):
             try:
                 ended = self.tributary("run", "--ranks", "4", *trees, "--", *self.perf("1048576", "1"), TRIBUTARY_SECURITY=security, TRIBUTARY_PATH=path)
             finally:
-                captured = capture.end()
+                captured = capture.payloads()
             self.assertIn(RIGHT, ended.stdout, ended.stderr)
             self.assertGreater(len(captured), 4 << 20, "the reader has seen the vectors pass")
             longest = max(capture.packets, key=len)
