@@ -36,7 +36,7 @@ TEST(NcclPlugin, SumsInTheNetworkThroughTheTablesOfEveryVersion) {
   const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
   for (int version = 6; version <= 12; ++version) {
     CheckRanks ranks(2, {"--newest", std::to_string(version), "--communicators", "1", "--connections", "1"},
-                     workshop.folder(), cluster.get());
+                     workshop.folder(), cluster.get(), {{"TRIBUTARY_REQUIRE", "in-network"}});  // waits for the tree
     ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
     const std::string output = ranks.output();
     EXPECT_EQ(count(output, "Loaded net plugin tributary (v" + std::to_string(version) +
