@@ -347,9 +347,7 @@ void ProgressThread::keep_flight_record() {
 }
 
 void ProgressThread::keep_statistics() const {
-  const auto& record = parts_.settings.flight_record;
-  if (!record) return;
-  const auto path = statistics_.write(*record, communicator_->info());
+  const auto path = statistics_.write(parts_.settings, communicator_->info());
   if (path && path->empty()) return;
   const LogLevel level = path ? LogLevel::debug : LogLevel::warn;
   if (logs(level))

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "client/communicator/quicker_calls.h"
 #include "service-kit/status_folder.h"
 #include "service-kit/whole_file.h"
 
@@ -34,6 +35,19 @@ std::string_view path_of(const CommunicatorInfo& info) {
   return info.in_network ? "in-network" : "between ranks";
 }
 
+Json to_json(const std::vector<QuickerCall>& calls) {
+  Json all = Json::array();
+  for (const QuickerCall& it : calls) {
+    all.push_back({{"call", tributary::to_string(it.call)},
+                   {"calls", it.calls},
+                   {"path", it.path == FlightPath::in_network ? "in-network" : "between ranks"},
+                   {"seconds", it.took_s},
+                   {"quicker_way", tuning::text_of(it.way)},
+                   {"would_take_seconds", it.would_take_s}});
+  }
+  return all;
+}
+
 }  // namespace
 
 void StatisticsFile::note_late(std::string_view line) {
@@ -43,8 +57,9 @@ void StatisticsFile::note_late(std::string_view line) {
                   " s: " + std::string(line));
 }
 
-std::string StatisticsFile::text_of(const FlightOrigin& origin, const FlightRecord::Snapshot& calls,
+std::string StatisticsFile::text_of(const FlightRecord::Snapshot& calls, const CommunicatorSettings& settings,
                                     const CommunicatorInfo& info) const {
+  const FlightOrigin& origin = settings.flight_record->origin();
   const Json document{{"format", kStatisticsFormat},
                       {"job", origin.job},
                       {"group", origin.group},
@@ -68,17 +83,18 @@ std::string StatisticsFile::text_of(const FlightOrigin& origin, const FlightReco
                         {"returns", info.returns},
                         {"longest_pause_seconds", seconds(std::chrono::microseconds(info.longest_pause_us))}}},
                       {"late", late_},
+                      {"quicker", to_json(quicker_calls(calls, settings, info))},
                       {"failure", calls.failure}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<std::string> StatisticsFile::write(const FlightRecord& record, const CommunicatorInfo& info) const {
-  const FlightOrigin& origin = record.origin();
-  if (folder_.empty() || origin.rank != 0) return std::string();
-  const auto calls = record.snapshot();
+Result<std::string> StatisticsFile::write(const CommunicatorSettings& settings, const CommunicatorInfo& info) const {
+  if (folder_.empty() || !settings.flight_record || settings.rank != 0) return std::string();
+  const FlightOrigin& origin = settings.flight_record->origin();
+  const auto calls = settings.flight_record->snapshot();
   if (calls.called == 0) return std::string();
   std::string path = folder_ + "/" + service::file_name_of(origin.job) + "-" + origin.group + "-statistics.json";
-  if (const Status ok = service::write_whole_file(path, text_of(origin, calls, info), 0600); !ok)
+  if (const Status ok = service::write_whole_file(path, text_of(calls, settings, info), 0600); !ok)
     return fail(Errc::io, "the statistics were not written to " + path + ": " + ok.error().message);
   return path;
 }

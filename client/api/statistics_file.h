@@ -1,6 +1,6 @@
 #pragma once
 // The statistics of one communicator in a file, which rank 0 writes at the end: how many operations took which path, how
-// long they took, what was lost, and which ranks were late.
+// long they took, what was lost, which ranks were late, and what would have been quicker.
 #include <deque>
 #include <string>
 #include <string_view>
@@ -22,10 +22,10 @@ class StatisticsFile {
   void note_late(std::string_view line);
   /// Writes the file of a communicator that ends now. Returns its path; an empty path if there is nothing to write:
   /// there is no folder, this is not rank 0, or no operation was called. Errc::io names the file and the reason.
-  [[nodiscard]] Result<std::string> write(const FlightRecord& record, const CommunicatorInfo& info) const;
+  [[nodiscard]] Result<std::string> write(const CommunicatorSettings& settings, const CommunicatorInfo& info) const;
 
  private:
-  [[nodiscard]] std::string text_of(const FlightOrigin& origin, const FlightRecord::Snapshot& calls,
+  [[nodiscard]] std::string text_of(const FlightRecord::Snapshot& calls, const CommunicatorSettings& settings,
                                     const CommunicatorInfo& info) const;
 
   const std::string folder_;

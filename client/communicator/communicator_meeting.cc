@@ -83,8 +83,8 @@ void Communicator::start_coordinator() {
     if (!trees_.in_use()) return;
     tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
     shape.rates = rates;
-    routes_.tune_again(figures_for(shared_.settings, membership_.directory(), shape),
-                       policy_for(shared_.settings, membership_.directory(), shape));
+    shared_.info.figures = figures_for(shared_.settings, membership_.directory(), shape);
+    routes_.tune_again(*shared_.info.figures, policy_for(shared_.settings, membership_.directory(), shape));
   };
   coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(settings));
   coordinator_->start(shared_.clock.now());
@@ -156,6 +156,10 @@ void Communicator::on_commit(const ControlMessage& message) {
     return begin_failing({Errc::corrupt, "rank 0 speaks of hosts, and this rank has no part in any"});
   const bool taken = trees_.on_commit(message);
   if (!shared_.life.well()) return;
+  if (coordinator_) {
+    const auto shape = trees_.in_use() ? tuning::shape_of(trees_.trees()->descriptor) : tuning::TreeShape{};
+    shared_.info.figures = figures_for(shared_.settings, membership_.directory(), shape);
+  }
   if (message.operation == kNever) {
     shared_.looks_for_trees = coordinator_ && coordinator_->search().under_way;
     by_hosts ? hosts_.report(message.body) : routes_.report_path(message.body, PathEvent::news);
@@ -165,10 +169,7 @@ void Communicator::on_commit(const ControlMessage& message) {
     }
   } else if (taken) {
     routes_.report_path("", PathEvent::news);
-    if (coordinator_ && membership_.all_can_amend()) {
-      const tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
-      routes_.tune_online(figures_for(shared_.settings, membership_.directory(), shape));
-    }
+    if (coordinator_ && membership_.all_can_amend()) routes_.tune_online(*shared_.info.figures);
   }
   if (first) {
     shared_.life.begin();

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "client/communicator/quicker_calls.h"
+
 namespace tributary::client {
 
 void describe_trees(const Trees* in_use, const std::string& reason, CommunicatorInfo& info) {
@@ -99,6 +101,10 @@ std::string end_line(const CommunicatorSettings& settings, const CommunicatorInf
     line += "; trees lost: " + std::to_string(info.failovers) + ", returns: " + std::to_string(info.returns);
   if (info.bytes_in_network == 0 && info.in_network && wants_trees(settings, info))
     line += "; trees were ready, and the tuning let no operation take them (tributary explain says why)";
+  if (settings.flight_record) {
+    const auto quicker = quicker_calls(settings.flight_record->snapshot(), settings, info);
+    if (!quicker.empty()) line += "; by the model, " + to_string(quicker.front());
+  }
   return line;
 }
 

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/control/unique_id.h"
 #include "client/operation/flight_record.h"
+#include "client/tuning/figures.h"
 #include "client/tuning/table.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_pulse.h"
@@ -92,6 +94,7 @@ struct CommunicatorInfo {
   bool lacks_tree = false;  // no tree is in use or coming, although no setting forbids trees
   std::string reason;
   std::string transport;  // name of the transport between hosts; the caller sets it
+  std::optional<tuning::Figures> figures{};  // on rank 0: of the cost model, for the path in use
 };
 
 }  // namespace tributary::client

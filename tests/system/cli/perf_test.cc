@@ -103,6 +103,7 @@ TEST_F(Perf, RankZeroWritesTheStatisticsOfTheJob) {
   EXPECT_LT(statistics.at("seconds_in_collectives"), statistics.at("seconds"));
   EXPECT_EQ(statistics.at("trees").at("lost"), 0);
   EXPECT_EQ(statistics.at("failure"), "");
+  EXPECT_TRUE(statistics.at("quicker").is_array());
 }
 
 TEST_F(Perf, StatisticsOfACallInSharedMemoryHaveItsBytes) {

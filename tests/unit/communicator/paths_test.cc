@@ -3,6 +3,7 @@
 #include "client/communicator/host_path.h"
 #include "client/communicator/local_path.h"
 #include "client/communicator/path_report.h"
+#include "client/communicator/quicker_calls.h"
 #include "tests/unit/communicator/part_rig.h"
 
 namespace tributary::client {
@@ -166,6 +167,34 @@ TEST(EndLine, ShowsBytesByPath) {
   EXPECT_EQ(end_line(settings, info),
             "ends after 3 operations: bytes in-network 0 (0.0 %), between ranks 8, in shared memory 0; trees were "
             "ready, and the tuning let no operation take them (tributary explain says why)");
+}
+
+TEST(EndLine, SaysWhatWouldHaveBeenQuicker) {
+  CommunicatorSettings settings;
+  settings.nranks = 8;
+  settings.flight_record = std::make_shared<FlightRecord>(FlightOrigin{.nranks = 8});
+  const Signature call{.dtype = DType::float32, .count = 4U << 20};
+  const transport::TimePoint start{};
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    settings.flight_record->began(number, call, FlightPath::between_ranks, {start, start});
+    settings.flight_record->ended(number, FlightPath::between_ranks, FlightOutcome::success,
+                                  start + std::chrono::milliseconds(100 * (number + 1)));
+  }
+  CommunicatorInfo info{.operations = 3, .bytes_fallback = 48U << 20};
+  EXPECT_EQ(end_line(settings, info).find("quicker"), std::string::npos) << "only rank 0 has figures";
+  info.figures.emplace();
+  const auto quicker = quicker_calls(settings.flight_record->snapshot(), settings, info);
+  ASSERT_EQ(quicker.size(), 1U);
+  EXPECT_EQ(quicker[0].calls, 3U);
+  EXPECT_DOUBLE_EQ(quicker[0].took_s, 0.2);
+  EXPECT_LT(quicker[0].would_take_s, 0.13);
+  EXPECT_TRUE(end_line(settings, info).ends_with("; by the model, " + to_string(quicker[0])))
+      << end_line(settings, info);
+  EXPECT_TRUE(
+      to_string(quicker[0])
+          .starts_with(
+              "over aggregators with the link rate of the ranks, all_reduce of 4194304 float32 (sum) would take 1"));
+  EXPECT_TRUE(to_string(quicker[0]).ends_with(" ms, not 200 ms"));
 }
 
 }  // namespace
