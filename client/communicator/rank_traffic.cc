@@ -12,8 +12,12 @@ void RankTraffic::open(const tuning::Policy& policy) {
                                      settings.timeout / 3);
   for (const PeerClass peer_class : {PeerClass::collective, PeerClass::repair, PeerClass::share})
     mesh_->set_user(peer_class, static_cast<PeerLinkUser&>(*this));
-  runner_ = std::make_unique<FallbackRunner>(*mesh_, PeerClass::collective, settings.rank, settings.nranks, policy);
-  shares_ = std::make_unique<FallbackRunner>(*mesh_, PeerClass::share, settings.rank, settings.nranks, policy);
+  const auto runner = [&](PeerClass peer_class) {
+    return std::make_unique<FallbackRunner>(*mesh_, peer_class, settings.rank, settings.nranks, policy,
+                                            settings.segment_trace);
+  };
+  runner_ = runner(PeerClass::collective);
+  shares_ = runner(PeerClass::share);
   messages_.use(*mesh_);
 }
 

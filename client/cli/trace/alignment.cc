@@ -18,16 +18,18 @@ std::size_t clock_of(const TraceParts& parts, std::size_t participant) {
 
 Bounds bounds_of(const TraceParts& parts, const SegmentWays& ways) {
   Bounds bounds(parts.clocks.size(), std::vector<std::int64_t>(parts.clocks.size(), kUnbounded));
+  const auto tighten = [&](SegmentStop earlier, SegmentStop later) {
+    const std::size_t from = clock_of(parts, earlier.participant), to = clock_of(parts, later.participant);
+    if (from == to) return;
+    const std::int64_t took = event_at(parts, later).at_ns - event_at(parts, earlier).at_ns;
+    bounds[from][to] = std::min(bounds[from][to], took);
+  };
+  for (const MessagePair& message : ways.messages()) tighten(message.sent, message.came);
   for (std::size_t rank = 0; rank < parts.ranks.size(); ++rank) {
     for (std::size_t event = 0; event < parts.ranks[rank].segments.size(); ++event) {
       if (parts.ranks[rank].segments[event].moment != SegmentMoment::sent_up) continue;
       const auto way = ways.way_of({.participant = rank, .event = event});
-      for (std::size_t i = 0; i + 1 < way.size(); ++i) {
-        const std::size_t from = clock_of(parts, way[i].participant), to = clock_of(parts, way[i + 1].participant);
-        if (from == to) continue;
-        const std::int64_t took = event_at(parts, way[i + 1]).at_ns - event_at(parts, way[i]).at_ns;
-        bounds[from][to] = std::min(bounds[from][to], took);
-      }
+      for (std::size_t i = 0; i + 1 < way.size(); ++i) tighten(way[i], way[i + 1]);
     }
   }
   return bounds;

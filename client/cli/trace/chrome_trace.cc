@@ -60,6 +60,8 @@ struct Process {
 };
 
 std::string moment_name(const SegmentEvent& e, bool at_rank) {
+  if (e.moment == SegmentMoment::sent_across) return "to rank " + std::to_string(e.member);
+  if (e.moment == SegmentMoment::came_across) return "from rank " + std::to_string(e.member);
   const std::string number = " " + std::to_string(e.sequence);
   switch (e.moment) {
     case SegmentMoment::sent_up:
@@ -70,6 +72,9 @@ std::string moment_name(const SegmentEvent& e, bool at_rank) {
       return "results down" + number;
     case SegmentMoment::came_down:
       return "result" + number;
+    case SegmentMoment::sent_across:
+    case SegmentMoment::came_across:
+      break;
   }
   return {};
 }
@@ -82,7 +87,9 @@ std::string child_name(const TracedAggregator& aggregator, const SegmentEvent& e
   return child.aggregator.empty() ? "child " + std::to_string(e.member) : child.aggregator;
 }
 
+/// Returns the name of the thread of the moment.
 std::string lane_name(const SegmentEvent& e) {
+  if (is_message(e)) return "messages between ranks, class " + std::to_string(e.lane);
   return "lane " + std::to_string(e.lane) + ", group " + std::to_string(e.group) + ", epoch " + std::to_string(e.epoch);
 }
 
@@ -113,6 +120,7 @@ class Writer {
   void add_moment(std::size_t participant, std::size_t event, std::string arguments);
   static void settle(Thread& thread);
   void add_flows();
+  void add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices);
   void write_process(std::ostream& out, std::size_t number) const;
 
   const TraceParts& parts_;
@@ -228,12 +236,21 @@ void Writer::add_flows() {
       if (segments[event].moment != SegmentMoment::sent_up) continue;
       const auto way = ways_.way_of({.participant = rank, .event = event});
       if (way.size() < 2) continue;
-      const std::uint64_t id = ++counts_.segments;
-      for (const SegmentStop& stop : way) {
-        const char phase = stop == way.front() ? 's' : stop == way.back() ? 'f' : 't';
-        slices.at(stop)->flows.push_back({.phase = phase, .id = id});
-      }
+      ++counts_.segments;
+      add_flow(way, slices);
     }
+  }
+  for (const MessagePair& message : ways_.messages()) {
+    ++counts_.messages;
+    add_flow({message.sent, message.came}, slices);
+  }
+}
+
+void Writer::add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices) {
+  const std::uint64_t id = counts_.segments + counts_.messages;
+  for (const SegmentStop& stop : way) {
+    const char phase = stop == way.front() ? 's' : stop == way.back() ? 'f' : 't';
+    slices.at(stop)->flows.push_back({.phase = phase, .id = id});
   }
 }
 

@@ -6,6 +6,7 @@
 //     slice, and so is the moment at which a segment's contribution leaves or its result comes
 //   - an aggregator has a thread for each lane, with the moments of segments
 //   - each segment of a rank is a flow from slice to slice: from the rank up to the root, and back
+//   - the messages between ranks of one class have a thread at each rank, and each message is a flow between two ranks
 // The times of a thread never go back: moments at the same nanosecond are set a nanosecond apart.
 #include <iosfwd>
 #include <string>
@@ -19,6 +20,7 @@ namespace tributary::cli {
 struct ChromeCounts {
   std::size_t operations = 0;
   std::size_t segments = 0;  // segments of ranks that have a flow
+  std::size_t messages = 0;  // messages between ranks that have a flow
 };
 
 /// Writes the trace of `parts`, whose times are on one clock. `from`: where slices of earlier operations begin; the

@@ -25,7 +25,7 @@ std::size_t SegmentWays::Hash::operator()(const Key& key) const noexcept {
   return hash;
 }
 
-SegmentWays::SegmentWays(const TraceParts& parts) : parts_(parts) {
+SegmentWays::SegmentWays(const TraceParts& parts) : parts_(parts), messages_(message_pairs(parts.ranks)) {
   for (std::size_t i = 0; i < parts.ranks.size() + parts.aggregators.size(); ++i)
     found_.push_back(index_of(segments_of(parts, i)));
   for (std::size_t a = 0; a < parts.aggregators.size(); ++a) {
@@ -42,6 +42,7 @@ SegmentWays::SegmentWays(const TraceParts& parts) : parts_(parts) {
 SegmentWays::Index SegmentWays::index_of(const std::vector<SegmentEvent>& events) {
   Index index;
   for (std::size_t i = 0; i < events.size(); ++i) {
+    if (is_message(events[i])) continue;
     Found& found = index[{lane_of(events[i]), events[i].sequence}];
     switch (events[i].moment) {
       case SegmentMoment::sent_up:
@@ -55,6 +56,9 @@ SegmentWays::Index SegmentWays::index_of(const std::vector<SegmentEvent>& events
         break;
       case SegmentMoment::came_down:
         found.came_down = i;
+        break;
+      case SegmentMoment::sent_across:
+      case SegmentMoment::came_across:
         break;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Finds the way of a segment through the trees: from a rank to its leaf, up to the root, and back.
+// Finds the way of a segment through the trees: from a rank to its leaf, up to the root, and back; and the messages between
+// ranks.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -7,16 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/trace/trace_parts.h"
+#include "client/cli/trace/message_pairs.h"
 
 namespace tributary::cli {
-
-/// A moment of a segment. Participants are the ranks of the parts, and after them the aggregators.
-struct SegmentStop {
-  std::size_t participant = 0;
-  std::size_t event = 0;  // index of its event in the participant's segments
-  auto operator<=>(const SegmentStop&) const = default;
-};
 
 class SegmentWays {
  public:
@@ -26,6 +20,8 @@ class SegmentWays {
   /// Returns the moments that were found of the segment that this rank sent with this event, in their order. Each moment
   /// is the cause of the next one.
   [[nodiscard]] std::vector<SegmentStop> way_of(SegmentStop sent) const;
+  /// Returns the messages between ranks.
+  [[nodiscard]] const std::vector<MessagePair>& messages() const noexcept { return messages_; }
 
  private:
   struct Key {
@@ -51,6 +47,7 @@ class SegmentWays {
   [[nodiscard]] const Found* find(std::size_t participant, const Key& key) const;
 
   const TraceParts& parts_;
+  const std::vector<MessagePair> messages_;
   std::vector<Index> found_;  // by participant
   std::map<std::pair<LaneKey, std::uint32_t>, Parent> parent_of_rank_;
   std::map<std::pair<LaneKey, std::string>, Parent> parent_of_aggregator_;

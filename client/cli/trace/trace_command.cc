@@ -106,7 +106,7 @@ std::vector<std::string> lost_lines(const TraceParts& parts) {
   const auto add = [&lines](const std::string& who, std::uint64_t operations, std::uint64_t moments) {
     if (operations + moments == 0) return;
     lines.push_back(who + " had no place for the last " + std::to_string(operations) + " operations and " +
-                    std::to_string(moments) + " moments of segments: ask for a shorter time");
+                    std::to_string(moments) + " moments of segments and messages: ask for a shorter time");
   };
   for (const TracedRank& rank : parts.ranks)
     add("rank " + std::to_string(rank.rank), rank.operations_lost, rank.segments_lost);
@@ -133,8 +133,8 @@ Status write_trace(const std::string& path, TraceParts& parts, std::int64_t ago,
   const ChromeCounts counts = write_chrome_trace(out, parts, ways, from, notes);
   out.close();
   if (!out) return fail(Errc::io, path + " cannot be written");
-  std::printf("ranks: %zu, aggregators: %zu, operations: %zu, segments: %zu\n", parts.ranks.size(),
-              parts.aggregators.size(), counts.operations, counts.segments);
+  std::printf("ranks: %zu, aggregators: %zu, operations: %zu, segments: %zu, messages: %zu\n", parts.ranks.size(),
+              parts.aggregators.size(), counts.operations, counts.segments, counts.messages);
   for (const std::string& note : notes) std::printf("%s\n", printable(note).c_str());
   std::printf("the trace is in %s: open it at https://ui.perfetto.dev or in chrome://tracing\n", path.c_str());
   return otlp.empty() ? Status() : send_spans(otlp, parts);

@@ -74,7 +74,7 @@ SegmentEvent segment_in(const json& list) {
           .bytes = static_cast<std::uint32_t>(number(7, UINT32_MAX)),
           .member = static_cast<std::uint32_t>(number(8, UINT32_MAX)),
           .lane = static_cast<std::uint8_t>(number(4, UINT8_MAX)),
-          .moment = static_cast<SegmentMoment>(number(0, static_cast<std::uint64_t>(SegmentMoment::came_down)))};
+          .moment = static_cast<SegmentMoment>(number(0, static_cast<std::uint64_t>(SegmentMoment::came_across)))};
 }
 
 void add_segments(std::vector<SegmentEvent>& to, const json& object) {

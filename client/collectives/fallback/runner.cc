@@ -79,7 +79,7 @@ bool FallbackRunner::take_turn() {
     turn_ = (turn_ + 1) % strand_count_;
     if (strand.all_started()) continue;  // this strand needs no more turns
     ++rounds_started_;
-    strand.start_round(mesh_, class_, std::uint64_t{mine} << kStrandShift);
+    strand.start_round(mesh_, class_, trace_, std::uint64_t{mine} << kStrandShift);
     return true;
   }
   return false;
@@ -105,8 +105,9 @@ void FallbackRunner::proceed() {
   starting_ = false;
 }
 
-void FallbackRunner::received(std::uint32_t, const PostedReceive& receive, std::span<std::byte> payload) {
+void FallbackRunner::received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) {
   if (operation_ == nullptr || receive.operation != operation_->number) return;
+  trace_.came(peer, receive, payload.size());
   strands_[receive.cookie >> kStrandShift].received(static_cast<std::uint32_t>(receive.cookie), payload);
   proceed();
 }

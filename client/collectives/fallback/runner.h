@@ -24,10 +24,15 @@ namespace tributary::client {
 class FallbackRunner {
  public:
   /// `peer_class`: the class of connections that only this runner uses. `policy` chooses the algorithm of pieces that
-  /// name no algorithm; it outlives the runner, and is the same on every rank.
+  /// name no algorithm; it outlives the runner, and is the same on every rank. `trace` gets the moments of messages.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
-                 const tuning::Policy& policy)
-      : mesh_(mesh), class_(peer_class), rank_(rank), nranks_(nranks), policy_(policy) {}
+                 const tuning::Policy& policy, std::shared_ptr<SegmentTrace> trace)
+      : mesh_(mesh),
+        class_(peer_class),
+        rank_(rank),
+        nranks_(nranks),
+        policy_(policy),
+        trace_(std::move(trace), rank, peer_class) {}
 
   /// Runs `pieces` in order; calls `done` once, possibly before this returns. Call it only when not busy(). The
   /// operation must outlive the run.
@@ -58,6 +63,7 @@ class FallbackRunner {
   const std::uint32_t rank_;
   const std::uint32_t nranks_;
   const tuning::Policy& policy_;
+  const MessageTrace trace_;
   const Operation* operation_ = nullptr;
   std::vector<Piece> pieces_;
   std::function<void()> done_;

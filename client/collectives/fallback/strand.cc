@@ -45,13 +45,19 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
   scratch_.resize(std::max<std::size_t>(scratch_.size(), scratch * element));
 }
 
-void Strand::start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie) {
+void Strand::start_round(PeerMesh& mesh, PeerClass peer_class, const MessageTrace& trace, std::uint64_t cookie) {
   TRIBUTARY_ASSERT(round_ < rounds_ && outstanding_ == 0, "round {} of {} starts while {} messages are under way",
                    round_, rounds_, outstanding_);
   schedule_->actions(round_, actions_);
   if (forms_ != nullptr) forms_->start_round();
   for (const schedule::Action& action : actions_) do_local(action);
-  for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, peer_class, actions_[i], cookie | i);
+  for (std::size_t i = 0; i < actions_.size(); ++i) {
+    if (const auto* send = std::get_if<schedule::Send>(&actions_[i])) {
+      do_send(mesh, peer_class, trace, *send, cookie | i);
+    } else if (const auto* receive = std::get_if<schedule::Receive>(&actions_[i])) {
+      do_receive(mesh, peer_class, *receive, cookie | i);
+    }
+  }
   ++round_;
 }
 
@@ -116,32 +122,34 @@ FrameHeader Strand::header() const {
   return h;
 }
 
-void Strand::do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie) {
-  if (const auto* send = std::get_if<schedule::Send>(&action)) {
-    ++outstanding_;
-    const std::byte* const from = at(send->from);
-    FormExchange* const forms = forms_to_send(send->from);
-    const auto payload =
-        forms != nullptr ? forms->form(from, send->from.count) : std::span<const std::byte>(from, bytes(send->from));
-    mesh.link(peer_class, send->peer).send(header(), payload, cookie);
-  } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
-    ++outstanding_;
-    const bool form = forms_to_take(receive->into) != nullptr;
-    const std::size_t most =
-        form ? form_bytes_max(operation_->signature.dtype, receive->into.count) : bytes(receive->into);
-    TRIBUTARY_ASSERT(most <= kPieceBytes, "a message of {} bytes would come", most);
-    const FrameHeader h = header();
-    const bool copies = receive->landing == schedule::Landing::copy && !form;
-    mesh.link(peer_class, receive->peer)
-        .post({.type = h.type,
-               .operation = h.operation,
-               .tag = h.sequence,
-               .signature = operation_->signature,
-               .bytes = static_cast<std::uint32_t>(most),
-               .form_elements = form ? static_cast<std::uint32_t>(receive->into.count) : 0,
-               .into = copies ? at(receive->into) : nullptr,
-               .cookie = cookie});
-  }
+void Strand::do_send(PeerMesh& mesh, PeerClass peer_class, const MessageTrace& trace, const schedule::Send& send,
+                     std::uint64_t cookie) {
+  ++outstanding_;
+  const std::byte* const from = at(send.from);
+  FormExchange* const forms = forms_to_send(send.from);
+  const auto payload =
+      forms != nullptr ? forms->form(from, send.from.count) : std::span<const std::byte>(from, bytes(send.from));
+  const FrameHeader h = header();
+  trace.sent(send.peer, h, payload.size());
+  mesh.link(peer_class, send.peer).send(h, payload, cookie);
+}
+
+void Strand::do_receive(PeerMesh& mesh, PeerClass peer_class, const schedule::Receive& receive, std::uint64_t cookie) {
+  ++outstanding_;
+  const bool form = forms_to_take(receive.into) != nullptr;
+  const std::size_t most = form ? form_bytes_max(operation_->signature.dtype, receive.into.count) : bytes(receive.into);
+  TRIBUTARY_ASSERT(most <= kPieceBytes, "a message of {} bytes would come", most);
+  const FrameHeader h = header();
+  const bool copies = receive.landing == schedule::Landing::copy && !form;
+  mesh.link(peer_class, receive.peer)
+      .post({.type = h.type,
+             .operation = h.operation,
+             .tag = h.sequence,
+             .signature = operation_->signature,
+             .bytes = static_cast<std::uint32_t>(most),
+             .form_elements = form ? static_cast<std::uint32_t>(receive.into.count) : 0,
+             .into = copies ? at(receive.into) : nullptr,
+             .cookie = cookie});
 }
 
 void Strand::land(const schedule::Receive& action, std::span<std::byte> payload) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/collectives/fallback/form_exchange.h"
+#include "client/collectives/fallback/message_trace.h"
 #include "client/collectives/fallback/peer_mesh.h"
 #include "client/operation/operation.h"
 #include "client/schedule/schedule.h"
@@ -43,7 +44,7 @@ class Strand {
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
   /// Does the round's local actions, and posts the other actions. `cookie` marks the sends and receives; its lower 32
   /// bits must be 0.
-  void start_round(PeerMesh& mesh, PeerClass peer_class, std::uint64_t cookie);
+  void start_round(PeerMesh& mesh, PeerClass peer_class, const MessageTrace& trace, std::uint64_t cookie);
   void received(std::uint32_t index, std::span<std::byte> payload);
   void sent() noexcept { --outstanding_; }
   /// Adds to `ranks` the ranks from which the round still receives.
@@ -60,7 +61,9 @@ class Strand {
   [[nodiscard]] FormExchange* forms_to_take(const schedule::Slice& into) const noexcept {
     return into.buffer == schedule::Buffer::scratch ? forms_ : nullptr;
   }
-  void do_remote(PeerMesh& mesh, PeerClass peer_class, const schedule::Action& action, std::uint64_t cookie);
+  void do_send(PeerMesh& mesh, PeerClass peer_class, const MessageTrace& trace, const schedule::Send& send,
+               std::uint64_t cookie);
+  void do_receive(PeerMesh& mesh, PeerClass peer_class, const schedule::Receive& receive, std::uint64_t cookie);
   void land(const schedule::Receive& action, std::span<std::byte> payload);
   [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
   [[nodiscard]] std::size_t bytes(const schedule::Slice& slice) const noexcept;

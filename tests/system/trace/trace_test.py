@@ -164,7 +164,7 @@ class Traces(Daemons):
         traced = self.trace("--job", "training")
         self.assertEqual(traced.returncode, 0, traced.stderr)
         self.assertEqual(traced.stderr, "")
-        self.assertRegex(traced.stdout, "^ranks: 4, aggregators: 3, operations: [0-9]+, segments: [0-9]+\n")
+        self.assertRegex(traced.stdout, "^ranks: 4, aggregators: 3, operations: [0-9]+, segments: [0-9]+, messages: [0-9]+\n")
         trace = Trace(self, self.file)
         self.assertIn("all processes read the same clock", trace.notes)
         ranks = [name for name in trace.processes.values() if name.startswith("rank ")]
@@ -197,6 +197,22 @@ class Traces(Daemons):
             self.assertEqual(names, MOMENTS_OF_A_FLOW)
         self.assertGreater(whole, len(flows) * 9 // 10)
         self.assertEqual(begun, set(ranks))
+
+    def test_messages_between_ranks_flow_from_rank_to_rank(self) -> None:
+        self.start_manager()
+        self.start_ranks(3, path="between ranks")
+        traced = self.trace()
+        self.assertEqual((traced.returncode, traced.stderr), (0, ""))
+        self.assertRegex(traced.stdout, "^ranks: 3, aggregators: 0, operations: [0-9]+, segments: 0, messages: [1-9][0-9]*\n")
+        trace = Trace(self, self.file)
+        self.assertEqual({name for name in trace.threads.values() if not name.startswith("operations")}, {"messages between ranks, class 0"})
+        ways = {tuple(trace.way(number)) for number in trace.flows}
+        ring = [f"rank {rank} on node-{rank}" for rank in range(3)]
+        self.assertLessEqual(set(zip(ring, [*ring[1:], ring[0]], strict=True)), ways, "a ring sends from each rank to the next one")
+        for number in trace.in_all_recordings():
+            (_, sent), (_, came) = trace.flows[number]
+            self.assertEqual((sent["args"]["operation"], sent["args"]["bytes"]), (came["args"]["operation"], came["args"]["bytes"]))
+            self.assertLess(sent["ts"], came["ts"])
 
     @unittest.skipUnless(has_times_of_its_own(AHEAD), "this system makes no namespace of times for a program")
     def test_messages_tell_the_difference_of_the_clocks_within_the_error(self) -> None:

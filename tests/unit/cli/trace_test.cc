@@ -91,6 +91,16 @@ class TraceTest : public testing::Test {
       run_segment(i, kStart + static_cast<std::int64_t>(i) * 500 * kMicrosecond,
                   [&] { return 5 * kMicrosecond + static_cast<std::int64_t>(random() % (80 * kMicrosecond)); });
   }
+  /// Adds both ends of a message between the ranks.
+  void send_message(std::uint32_t from, std::uint32_t to, std::uint64_t round, std::int64_t sent, std::int64_t came) {
+    SegmentEvent e{.at_ns = sent, .sequence = round, .operation = 3, .epoch = from, .member = to};
+    e.moment = SegmentMoment::sent_across;
+    parts_.ranks[from].segments.push_back(e);
+    e.at_ns = came;
+    std::swap(e.epoch, e.member);
+    e.moment = SegmentMoment::came_across;
+    parts_.ranks[to].segments.push_back(e);
+  }
   [[nodiscard]] json written() const {
     std::ostringstream out;
     write_chrome_trace(out, parts_, SegmentWays(parts_), kStart, {"a note"});
@@ -146,6 +156,39 @@ TEST_F(TraceTest, MessagesTellTheDifferenceOfTheClocksWithinItsError) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_THAT(lines[0], HasSubstr("the clock of host leaf-host was ahead by 3600.0000"));
   EXPECT_THAT(lines[0], HasSubstr("with an error of at most "));
+}
+
+TEST_F(TraceTest, MessagesOfOneRoundComeInTheirOrder) {
+  send_message(0, 1, 7, kStart, kStart + 9 * kMicrosecond);
+  send_message(0, 1, 7, kStart + kMicrosecond, kStart + 10 * kMicrosecond);
+  const SegmentWays ways(parts_);
+  ASSERT_EQ(ways.messages().size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(ways.messages()[i].sent.event, i);
+    EXPECT_EQ(ways.messages()[i].came.event, i);
+  }
+  parts_.ranks[1].segments.pop_back();
+  EXPECT_TRUE(SegmentWays(parts_).messages().empty()) << "nothing tells which of the two has come";
+}
+
+TEST_F(TraceTest, MessagesOfOtherGroupsAreOthers) {
+  send_message(0, 1, 7, kStart, kStart + kMicrosecond);
+  parts_.ranks[1].group = "77aa";
+  EXPECT_TRUE(SegmentWays(parts_).messages().empty());
+}
+
+TEST_F(TraceTest, MessagesBetweenRanksTellTheDifferenceOfTheirClocks) {
+  constexpr std::int64_t kAhead = 3'600'000'000'123;
+  parts_.ranks[1].clock = 1;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t at = kStart + i * 100 * kMicrosecond;
+    send_message(0, 1, static_cast<std::uint64_t>(2 * i), at, at + (5 + i) * kMicrosecond + kAhead);
+    send_message(1, 0, static_cast<std::uint64_t>(2 * i + 1), at + kAhead, at + (6 + i) * kMicrosecond);
+  }
+  const auto offsets = offsets_of(parts_, SegmentWays(parts_));
+  ASSERT_TRUE(offsets[1].within.has_value());
+  EXPECT_LE(std::abs(offsets[1].ahead - kAhead), *offsets[1].within);
+  EXPECT_LE(*offsets[1].within, 6 * kMicrosecond);
 }
 
 TEST_F(TraceTest, WithoutMessagesTheCalendarsTellTheDifference) {
@@ -231,6 +274,22 @@ TEST_F(TraceTest, TheFileHasSlicesThatDoNotOverlapAndFlowsWithBothEnds) {
                                      "rank 1 on node-1"));
   EXPECT_THAT(threads, ElementsAre("lane 0, group 9, epoch 1", "operations, group 5c0f", "operations, group 5c0f (2)",
                                    "operations, group 5c0f (3)"));
+}
+
+TEST_F(TraceTest, AMessageIsAFlowFromRankToRank) {
+  send_message(0, 1, 7, kStart, kStart + 3 * kMicrosecond);
+  send_message(1, 0, 7, kStart, kStart + 4 * kMicrosecond);
+  const SegmentWays ways(parts_);
+  ASSERT_EQ(ways.messages().size(), 2U);
+  EXPECT_EQ(ways.messages()[0].sent.participant, 0U);
+  EXPECT_EQ(ways.messages()[0].came.participant, 1U);
+  const json trace = written();
+  EXPECT_EQ(check(trace), 2U);
+  std::set<std::string> names;
+  for (const json& e : trace.at("traceEvents")) {
+    if (e.at("ph") == "X") names.insert(e.at("name"));
+  }
+  EXPECT_THAT(names, ElementsAre("from rank 0", "from rank 1", "to rank 0", "to rank 1"));
 }
 
 TEST_F(TraceTest, MomentsAtOneNanosecondKeepTheirOrder) {
