@@ -64,7 +64,8 @@ TracedOperation operation_in(const json& object) {
           .ended = time_in(object, "ended_ns")};
 }
 
-SegmentEvent segment_in(const json& list) {
+/// `last`: the last moment that its writer may note.
+SegmentEvent segment_in(const json& list, SegmentMoment last) {
   const auto number = [&list](std::size_t i, std::uint64_t max) { return number_in(list.at(i), max); };
   return {.at_ns = time_in(list.at(1)),
           .group = number(2, UINT64_MAX),
@@ -74,11 +75,11 @@ SegmentEvent segment_in(const json& list) {
           .bytes = static_cast<std::uint32_t>(number(7, UINT32_MAX)),
           .member = static_cast<std::uint32_t>(number(8, UINT32_MAX)),
           .lane = static_cast<std::uint8_t>(number(4, UINT8_MAX)),
-          .moment = static_cast<SegmentMoment>(number(0, static_cast<std::uint64_t>(SegmentMoment::came_across)))};
+          .moment = static_cast<SegmentMoment>(number(0, static_cast<std::uint64_t>(last)))};
 }
 
-void add_segments(std::vector<SegmentEvent>& to, const json& object) {
-  for (const json& one : object.at("segments")) to.push_back(segment_in(one));
+void add_segments(std::vector<SegmentEvent>& to, const json& object, SegmentMoment last) {
+  for (const json& one : object.at("segments")) to.push_back(segment_in(one, last));
 }
 
 TracedRank rank_in(const json& object) {
@@ -90,7 +91,7 @@ TracedRank rank_in(const json& object) {
                   .operations_lost = object.at("operations_lost").get<std::uint64_t>(),
                   .segments_lost = object.at("segments_lost").get<std::uint64_t>()};
   for (const json& operation : object.at("operations")) rank.operations.push_back(operation_in(operation));
-  add_segments(rank.segments, object);
+  add_segments(rank.segments, object, SegmentMoment::came_across);
   return rank;
 }
 
@@ -144,7 +145,7 @@ Status add_aggregator(TraceParts& parts, const std::string& document) {
       for (const json& child : lane.at("children")) aggregator.lanes[key].push_back(child_in(child));
     }
     for (const json& worker : read.at("workers")) {
-      add_segments(aggregator.segments, worker);
+      add_segments(aggregator.segments, worker, SegmentMoment::came_down);
       aggregator.segments_lost += worker.at("segments_lost").get<std::uint64_t>();
     }
     clock.host = aggregator.host;
