@@ -93,7 +93,7 @@ struct CommunicatorInfo {
   std::uint64_t strangers_turned_away = 0;
   bool lacks_tree = false;  // no tree is in use or coming, although no setting forbids trees
   std::string reason;
-  std::string transport;  // name of the transport between hosts; the caller sets it
+  std::string transport;                     // name of the transport between hosts; the caller sets it
   std::optional<tuning::Figures> figures{};  // on rank 0: of the cost model, for the path in use
 };
 
