@@ -13,7 +13,8 @@ LateRank late_rank(const LaneStatus& lane, const ChildStatus& child) {
           .rank = *child.rank,
           .lag = in_milliseconds(std::max(child.lag.lag, child.waited_for)),
           .late_for = in_milliseconds(child.late_for),
-          .operations_behind = child.operations_behind};
+          .operations_behind = child.operations_behind,
+          .cause = child.cause};
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ json child_json(const ChildStatus& child) {
           {"waited_part", child.waited_part},
           {"late", child.late},
           {"late_for_seconds", seconds(child.late_for)},
-          {"operations_behind", child.operations_behind}};
+          {"operations_behind", child.operations_behind},
+          {"cause", child.late ? json(row_of(child.cause).name) : json()}};
 }
 
 json lane_json(const LaneStatus& lane, std::size_t worker) {

@@ -16,9 +16,11 @@ std::string text_of(const StragglerNotice& notice) {
   const std::string of = fmt::format("{} of job '{}' (group {})", notice.who, notice.job, notice.group);
   if (!notice.late) return of + " is no longer late";
   const std::chrono::duration<double, std::milli> lag = notice.lag;
+  const std::string_view cause = row_of(notice.cause).text;
   return fmt::format(
-      "{} is late: {} wait for it for {:.0f} % of the time; its contributions come {:.1f} ms after the first", of,
-      notice.others == 1 ? "1 other" : fmt::format("{} others", notice.others), 100 * notice.part, lag.count());
+      "{} is late: {} wait for it for {:.0f} % of the time; its contributions come {:.1f} ms after the first{}{}", of,
+      notice.others == 1 ? "1 other" : fmt::format("{} others", notice.others), 100 * notice.part, lag.count(),
+      cause.empty() ? "" : "; ", cause);
 }
 
 void StragglerLog::on_news(std::function<void()> news) {

@@ -21,8 +21,8 @@ LaneLag::LaneLag(std::uint32_t children, std::uint32_t window)
   TRIBUTARY_ASSERT(children >= 1 && children <= 64 && window >= 1, "{} children and a window of {}", children, window);
 }
 
-void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now,
-                          TimeHistogram& histogram) noexcept {
+LaneLag::Duration LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now,
+                                       TimeHistogram& histogram) noexcept {
   TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} contributes", child, children_.size());
   Segment& segment = segments_[sequence % segments_.size()];
   const std::uint64_t bit = std::uint64_t{1} << child;
@@ -37,9 +37,10 @@ void LaneLag::contributed(std::uint32_t child, std::uint64_t sequence, TimePoint
   of.lag += (lag - of.lag) / 8;
   of.longest = std::max(of.longest, lag);
   segment.arrived |= bit;
-  if (segment.arrived != everyone_) return;
+  if (segment.arrived != everyone_) return lag;
   ++of.last;
   segment.arrived = 0;
+  return lag;
 }
 
 void LaneLag::answered(std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) const noexcept {

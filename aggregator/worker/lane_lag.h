@@ -47,8 +47,8 @@ class LaneLag {
   /// `children`: 1 to 64. `window`: the most segments that can be incomplete at once.
   LaneLag(std::uint32_t children, std::uint32_t window);
 
-  /// Notes a contribution that the lane has accepted. `histogram` counts its lag.
-  void contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) noexcept;
+  /// Notes a contribution that the lane has accepted, and returns its lag. `histogram` counts it.
+  Duration contributed(std::uint32_t child, std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) noexcept;
   /// Notes that the result of a segment goes to the children. `histogram` counts the time since the segment's first
   /// contribution. At a root it comes before contributed() of the last child.
   void answered(std::uint64_t sequence, TimePoint now, TimeHistogram& histogram) const noexcept;

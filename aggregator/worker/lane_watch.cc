@@ -11,24 +11,31 @@ LaneWatch::LaneWatch(const TokenClaims& claims, const WorkerSettings& settings, 
       lag_(claims.children, claims.window),
       straggler_(claims.children),
       progress_(claims.children),
+      causes_(claims.children),
       names_(claims.children),
       ranks_(claims.children) {}
 
 LaneWatch::~LaneWatch() {
-  if (told_) tell(*told_, false);
+  if (told_) tell(*told_, false, told_at_);
 }
 
 void LaneWatch::look(TimePoint now) {
   straggler_.look(now, lag_.oldest().missing);
   const auto late = straggler_.straggler();
   if (late == told_) return;
-  if (told_) tell(*told_, false);
+  if (told_) tell(*told_, false, now);
   told_ = late;
   told_at_ = now;
-  if (told_) tell(*told_, true);
+  if (told_) tell(*told_, true, now);
 }
 
-void LaneWatch::tell(std::uint32_t child, bool late) {
+LateCause LaneWatch::cause(std::uint32_t child, TimePoint now) const noexcept {
+  const LaneLag::Wait wait = lag_.oldest();
+  const bool missing = (wait.missing >> child & 1U) != 0;
+  return causes_.cause(child, missing ? now - wait.since : LateCauses::Duration::zero());
+}
+
+void LaneWatch::tell(std::uint32_t child, bool late, TimePoint now) {
   TRIBUTARY_ASSERT(late || metrics_.stragglers > 0, "child {} is on time, and none is late", child);
   late ? ++metrics_.stragglers : --metrics_.stragglers;
   if (!settings_.on_straggler) return;
@@ -39,7 +46,8 @@ void LaneWatch::tell(std::uint32_t child, bool late) {
                           .others = claims_.children - 1U,
                           .late = late,
                           .part = straggler_.part(child),
-                          .lag = lag_.children()[child].lag});
+                          .lag = lag_.children()[child].lag,
+                          .cause = late ? cause(child, now) : LateCause::unknown});
 }
 
 void LaneWatch::add_to(LaneStatus& status, TimePoint now) const {
@@ -56,7 +64,8 @@ void LaneWatch::add_to(LaneStatus& status, TimePoint now) const {
                                   .rank = ranks_[child],
                                   .late_for = late ? now - told_at_ : std::chrono::nanoseconds(0),
                                   .waited_for = missing ? now - wait.since : std::chrono::nanoseconds(0),
-                                  .operations_behind = progress_.behind(child)});
+                                  .operations_behind = progress_.behind(child),
+                                  .cause = late ? cause(child, now) : LateCause::unknown});
   }
 }
 

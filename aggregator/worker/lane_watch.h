@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aggregator/worker/lane_lag.h"
+#include "aggregator/worker/late_causes.h"
 #include "aggregator/worker/operation_progress.h"
 #include "aggregator/worker/straggler.h"
 #include "aggregator/worker/worker.h"
@@ -31,7 +32,7 @@ class LaneWatch {
   /// True if there are children to compare. Then note each contribution that the lane has accepted.
   [[nodiscard]] bool compares() const noexcept { return names_.size() > 1; }
   void contributed(std::uint32_t child, std::uint64_t sequence, std::uint64_t operation, TimePoint now) noexcept {
-    lag_.contributed(child, sequence, now, metrics_.lag);
+    causes_.contributed(child, operation, lag_.contributed(child, sequence, now, metrics_.lag), now);
     progress_.contributed(child, operation);
   }
   /// Notes that the result of a segment goes to the children.
@@ -44,7 +45,8 @@ class LaneWatch {
   void add_to(LaneStatus& status, TimePoint now) const;
 
  private:
-  void tell(std::uint32_t child, bool late);
+  void tell(std::uint32_t child, bool late, TimePoint now);
+  [[nodiscard]] LateCause cause(std::uint32_t child, TimePoint now) const noexcept;
 
   const TokenClaims& claims_;
   const WorkerSettings& settings_;
@@ -52,6 +54,7 @@ class LaneWatch {
   LaneLag lag_;
   StragglerWatch straggler_;
   OperationProgress progress_;
+  LateCauses causes_;
   std::vector<std::string> names_;                   // names of the children that ever joined; index: child
   std::vector<std::optional<std::uint32_t>> ranks_;  // index: child
   std::optional<std::uint32_t> told_;                // the child that on_straggler has reported as late

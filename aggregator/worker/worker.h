@@ -19,6 +19,7 @@
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
+#include "tributary/protocol/late_rank.h"
 #include "tributary/protocol/segment_trace.h"
 #include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
@@ -38,6 +39,7 @@ struct StragglerNotice {
   bool late = false;               // false: it is on time again, or the lane has ended
   double part = 0;                 // part of the last seconds that the others waited, 0 to 1
   std::chrono::nanoseconds lag{};  // mean of its recent contributions
+  LateCause cause = LateCause::unknown;
 };
 
 struct WorkerSettings {
@@ -136,6 +138,7 @@ struct ChildStatus {
   std::chrono::nanoseconds late_for{};    // time since which it is late
   std::chrono::nanoseconds waited_for{};  // time that the oldest incomplete segment has waited for it
   std::uint64_t operations_behind = 0;    // operations to which others have contributed and it has not
+  LateCause cause = LateCause::unknown;   // if it is late
 };
 
 /// The present state of one lane, for the status pages.

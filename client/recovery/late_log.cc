@@ -10,6 +10,7 @@ std::string late_line(const std::string& name, const LateRank& late, std::uint64
     line += ", " + std::to_string(late.operations_behind) + " operation" + (late.operations_behind == 1 ? "" : "s") +
             " behind";
   }
+  if (const std::string_view cause = row_of(late.cause).text; !cause.empty()) line += " (" + std::string(cause) + ")";
   return line + "; " + std::to_string(others) + (others == 1 ? " other waits" : " others wait");
 }
 

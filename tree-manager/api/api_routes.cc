@@ -115,7 +115,8 @@ Result<std::vector<LateRank>> late_ranks_in(JsonInput& load) {
                     .rank = static_cast<std::uint32_t>(one.number("rank", 0, UINT32_MAX)),
                     .lag = time("lag_milliseconds"),
                     .late_for = time("late_milliseconds"),
-                    .operations_behind = one.number("operations_behind", 0, kAny)});
+                    .operations_behind = one.number("operations_behind", 0, kAny),
+                    .cause = late_cause_from_string(one.text("cause", ""))});
     if (auto ok = one.finish(); !ok) return std::unexpected(ok.error());
   }
   return late;

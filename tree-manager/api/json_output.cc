@@ -66,7 +66,8 @@ json late_json(const std::vector<LateRank>& late) {
                     {"host", one.host},
                     {"lag_milliseconds", one.lag.count()},
                     {"late_milliseconds", one.late_for.count()},
-                    {"operations_behind", one.operations_behind}});
+                    {"operations_behind", one.operations_behind},
+                    {"cause", row_of(one.cause).name}});
   }
   return list;
 }

@@ -39,7 +39,9 @@ std::vector<std::string> late_lines(const json& group) {
     if (const auto behind = count("operations_behind"); behind > 0) {
       line += ", " + std::to_string(behind) + (behind == 1 ? " operation behind" : " operations behind");
     }
-    lines.push_back(line + ", for " + std::to_string(count("late_milliseconds") / 1000) + " s");
+    line += ", for " + std::to_string(count("late_milliseconds") / 1000) + " s";
+    const std::string_view cause = row_of(late_cause_from_string(one.value("cause", ""))).text;
+    lines.push_back(cause.empty() ? line : line + ": " + std::string(cause));
   }
   return lines;
 }

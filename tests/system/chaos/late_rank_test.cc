@@ -45,6 +45,8 @@ TEST_F(LateRank, ARankThatBeginsNoRoundIsNamedUntilItGoesOn) {
             ask("/v1/groups/" + std::to_string(ask("/v1/groups").at("groups").at(0).at("group").get<std::uint64_t>()))
                 .at("hosts")
                 .at(2));
+  until_quietly([this] { return !late().empty() && late().at(0).at("cause") == "silent"; },
+                "the manager does not know that nothing comes from the rank");
   until_quietly([this] { return rank_0_says(": rank 2 on host "); }, "rank 0 does not say who is late");
   EXPECT_TRUE(rank_0_says("; 3 others wait"));
   std::filesystem::remove(pause_file());

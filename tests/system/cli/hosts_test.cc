@@ -109,6 +109,19 @@ TEST_F(RunHosts, GivesEachRankAHostWithTheServiceInReach) {
   EXPECT_EQ(work_.left_behind(), "");
 }
 
+TEST_F(RunHosts, AHostWithASlowLinkIsNamedWithTheCause) {
+  const Outcome outcome = run({"--hosts", "3", "--link", "200Mbit"},
+                              "command -v tc >/dev/null || exit 77; "
+                              "if [ $RANK = 1 ]; then "
+                              "tc qdisc replace dev eth0 root tbf rate 20mbit burst 64kb latency 100ms; fi; "
+                              "TRIBUTARY_LOG=info TRIBUTARY_TUNING=off exec " TRIBUTARY_PROGRAM
+                              " perf all_reduce -b 2M -e 2M -n 5 -w 1 -c 0 --require in-network");
+  if (outcome.code == 77) GTEST_SKIP() << "the program tc (Debian package iproute2) is not installed";
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.error;
+  EXPECT_THAT(outcome.error, testing::ContainsRegex("rank 1 on host worker-1 is late by [0-9]+ ms.*"
+                                                    "\\(its data come slowly\\); 2 others wait"));
+}
+
 TEST_F(RunHosts, ReducesInTheNetworkAtTheRateOfTheLinksAndNoFaster) {
   const std::string result = work_.path("result.json");
   const Outcome outcome = work_.tributary(

@@ -10,7 +10,13 @@ namespace {
 using namespace std::chrono_literals;
 
 ChildStatus late_child(std::uint32_t rank, std::chrono::nanoseconds lag, std::uint64_t behind) {
-  return {.who = "rank", .lag = {.lag = lag}, .late = true, .rank = rank, .late_for = 2s, .operations_behind = behind};
+  return {.who = "rank",
+          .lag = {.lag = lag},
+          .late = true,
+          .rank = rank,
+          .late_for = 2s,
+          .operations_behind = behind,
+          .cause = lag > 15ms ? LateCause::slow_data : LateCause::late_call};
 }
 
 LaneStatus lane_with(std::uint64_t group, std::vector<ChildStatus> children) {
@@ -26,7 +32,12 @@ std::vector<LateRank> late_in(const std::vector<LaneStatus>& lanes) {
 TEST(LateRanks, ARankThatIsLateInTwoLanesIsNamedOnceWithItsGreatestFigures) {
   const auto late = late_in({lane_with(7, {late_child(3, 20ms, 1)}), lane_with(7, {late_child(3, 10ms, 2)})});
   ASSERT_EQ(late.size(), 1U);
-  EXPECT_EQ(late[0], (LateRank{.group = 7, .rank = 3, .lag = 20ms, .late_for = 2000ms, .operations_behind = 2}));
+  EXPECT_EQ(late[0], (LateRank{.group = 7,
+                               .rank = 3,
+                               .lag = 20ms,
+                               .late_for = 2000ms,
+                               .operations_behind = 2,
+                               .cause = LateCause::slow_data}));
 }
 
 TEST(LateRanks, TheTimeForWhichASegmentHasWaitedCountsAsLag) {

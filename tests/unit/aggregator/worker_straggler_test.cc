@@ -43,9 +43,12 @@ TEST_F(WorkerStraggler, ALateRankIsNamedOnceAndThenOnTimeAgain) {
   EXPECT_EQ(notices_->at(0).others, 3U);
   EXPECT_EQ(notices_->at(0).group, kGroup);
   EXPECT_TRUE(notices_->at(0).late);
+  EXPECT_NE(notices_->at(0).cause, LateCause::slow_data);
   EXPECT_EQ(root.worker->metrics().stragglers, 1U);
   const LaneStatus lane = root.worker->lanes().at(0);
   EXPECT_TRUE(lane.of_children.at(2).late);
+  EXPECT_EQ(lane.of_children.at(2).cause, LateCause::late_call);
+  EXPECT_EQ(lane.of_children.at(1).cause, LateCause::unknown) << "it is not late";
   EXPECT_EQ(lane.of_children.at(2).lag.last, 2U);
   EXPECT_GE(lane.of_children.at(2).lag.longest, 812ms);
   EXPECT_FALSE(lane.of_children.at(1).late);
@@ -74,6 +77,7 @@ TEST_F(WorkerStraggler, ARankThatDoesNotCallAtAllIsNamedWhileTheOthersWait) {
   EXPECT_EQ(late.operations_behind, 1U);
   EXPECT_EQ(late.waited_for, lane.waits_since);
   EXPECT_GT(late.late_for, 0ms);
+  EXPECT_EQ(late.cause, LateCause::silent);
   EXPECT_EQ(lane.of_children.at(0).operations_behind, 0U);
 }
 

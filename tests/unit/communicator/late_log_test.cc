@@ -26,9 +26,9 @@ class LateLogTest : public ::testing::Test {
 };
 
 TEST_F(LateLogTest, ALateRankIsNamedOnceUntilItIsOnTimeAgain) {
-  const std::vector<LateRank> late{{.rank = 37, .lag = 812ms, .operations_behind = 3}};
-  EXPECT_THAT(take(late),
-              ElementsAre("warn: rank 37 on host node-5 is late by 812 ms, 3 operations behind; 63 others wait"));
+  const std::vector<LateRank> late{{.rank = 37, .lag = 812ms, .operations_behind = 3, .cause = LateCause::late_call}};
+  EXPECT_THAT(take(late), ElementsAre("warn: rank 37 on host node-5 is late by 812 ms, 3 operations behind (it begins "
+                                      "its operations late); 63 others wait"));
   now_ += 1min;
   EXPECT_THAT(take(late), IsEmpty());
   EXPECT_THAT(take({}), ElementsAre("info: rank 37 on host node-5 is no longer late"));

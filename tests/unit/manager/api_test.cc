@@ -100,7 +100,8 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
                         {"load", {{"memory_in_use_bytes", 5}, {"lanes_active", 1}}}};
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", renewal)["state"], "active");
   const json word = {
-      {"group", 1}, {"rank", 0}, {"lag_milliseconds", 5}, {"late_milliseconds", 6}, {"operations_behind", 7}};
+      {"group", 1},          {"rank", 0}, {"lag_milliseconds", 5}, {"late_milliseconds", 6}, {"operations_behind", 7},
+      {"cause", "slow-data"}};
   const json telling = {{"load", {{"late", {word}}}}};
   EXPECT_EQ(openapi_.check_request("PUT /v1/aggregators/{name}/lease", telling), "");
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", telling)["late_max"], 64);
@@ -137,6 +138,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
     EXPECT_EQ(list[0]["host"], look(group)["hosts"][0]);
     EXPECT_EQ(list[0]["lag_milliseconds"], 5);
     EXPECT_EQ(list[0]["operations_behind"], 7);
+    EXPECT_EQ(list[0]["cause"], "slow-data");
   }
   const json page = json::parse(call("GET", group + "/tokens?epoch=1&from=1&count=2", "", kJobToken).body);
   EXPECT_THAT(page["lanes"][0]["ranks"], SizeIs(2));

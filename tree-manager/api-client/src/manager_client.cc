@@ -214,7 +214,8 @@ Result<std::vector<LateRank>> late_ranks_in(const json& list) {
                     .host = members.text("host"),
                     .lag = time("lag_milliseconds"),
                     .late_for = time("late_milliseconds"),
-                    .operations_behind = members.number<std::uint64_t>("operations_behind")});
+                    .operations_behind = members.number<std::uint64_t>("operations_behind"),
+                    .cause = late_cause_from_string(one.value("cause", ""))});
     if (const auto error = members.error()) return std::unexpected(*error);
   }
   return late;
@@ -261,7 +262,8 @@ void add_late(json& load, const std::vector<LateRank>& late, std::size_t late_ma
                             {"rank", one.rank},
                             {"lag_milliseconds", count(one.lag)},
                             {"late_milliseconds", count(one.late_for)},
-                            {"operations_behind", std::min<std::uint64_t>(one.operations_behind, UINT32_MAX)}});
+                            {"operations_behind", std::min<std::uint64_t>(one.operations_behind, UINT32_MAX)},
+                            {"cause", row_of(one.cause).name}});
   }
 }
 

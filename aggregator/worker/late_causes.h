@@ -1,0 +1,62 @@
+#pragma once
+// Guesses why a child of a lane is late: because it begins its operations late, or because its data come slowly.
+//
+// A child that calls late sends nothing at first, and then its segments come as fast as the others': the lag of an
+// operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with each
+// further segment, until the window is full. A child that still sends the operation before is not late with the first
+// segment: only the time in which nothing came counts.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "tributary/protocol/assert.h"
+#include "tributary/protocol/late_rank.h"
+
+namespace tributary::aggregator {
+
+class LateCauses {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Duration = std::chrono::nanoseconds;
+  static constexpr Duration kSilent = std::chrono::seconds(1);
+
+  explicit LateCauses(std::uint32_t children) : children_(children) {}
+
+  /// Notes a contribution to `operation`. `lag`: the time since the first contribution to its segment.
+  void contributed(std::uint32_t child, std::uint64_t operation, Duration lag, TimePoint now) noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} contributes", child, children_.size());
+    Child& it = children_[child];
+    if (operation != it.operation) {
+      it.first = (it.first + it.first_now) * 3 / 4;
+      it.most = (it.most + it.most_now) * 3 / 4;
+      it.operation = operation;
+      it.first_now = std::min(lag, now - it.last);
+      it.most_now = lag;
+    }
+    it.most_now = std::max(it.most_now, lag);
+    it.last = now;
+  }
+  /// Returns the cause. `waited_for`: the time for which the oldest segment has waited for this child until now; 0: it
+  /// does not.
+  [[nodiscard]] LateCause cause(std::uint32_t child, Duration waited_for) const noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {}", child, children_.size());
+    if (waited_for >= kSilent) return LateCause::silent;
+    const Child& it = children_[child];
+    const Duration first = it.first + it.first_now, most = it.most + it.most_now;
+    if (most == Duration::zero()) return LateCause::unknown;
+    return first * 2 >= most ? LateCause::late_call : LateCause::slow_data;
+  }
+
+ private:
+  struct Child {
+    std::uint64_t operation = UINT64_MAX;  // the operation of the last contribution
+    TimePoint last{};                      // time of the last contribution
+    Duration first_now{}, most_now{};      // lag of this operation's first segment, and its greatest lag
+    Duration first{}, most{};              // sums over the operations before, of which each counts less than the next
+  };
+
+  std::vector<Child> children_;
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,72 @@
+// The guess why a child is late.
+#include "aggregator/worker/late_causes.h"
+
+#include <gtest/gtest.h>
+
+namespace tributary::aggregator {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LateCausesTest : public testing::Test {
+ protected:
+  /// Makes an operation of `segments` segments, whose first one has the lag `first` and comes `pause` after the last
+  /// contribution. The lag of each further segment is greater by `growth`.
+  void operate(int segments, LateCauses::Duration pause, LateCauses::Duration first, LateCauses::Duration growth) {
+    now_ += pause;
+    for (int i = 0; i < segments; ++i) {
+      causes_.contributed(0, operation_, first + i * growth, now_);
+      now_ += 1ms;
+    }
+    ++operation_;
+  }
+  [[nodiscard]] LateCause cause(LateCauses::Duration waited = 0ms) const { return causes_.cause(0, waited); }
+
+  LateCauses causes_{2};
+  LateCauses::TimePoint now_{1h};
+  std::uint64_t operation_ = 0;
+};
+
+TEST_F(LateCausesTest, NothingIsKnownBeforeTheFirstLag) {
+  EXPECT_EQ(cause(), LateCause::unknown);
+  operate(4, 1s, 0ms, 0ms);
+  EXPECT_EQ(cause(), LateCause::unknown);
+}
+
+TEST_F(LateCausesTest, AChildThatCallsLateIsLateWithTheFirstSegment) {
+  for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
+  EXPECT_EQ(cause(), LateCause::late_call);
+}
+
+TEST_F(LateCausesTest, OnASlowLinkTheLagGrowsWithTheSegments) {
+  for (int i = 0; i < 3; ++i) operate(64, 10ms, 0ms, 2ms);
+  EXPECT_EQ(cause(), LateCause::slow_data);
+}
+
+TEST_F(LateCausesTest, AChildThatStillSendsTheOperationBeforeDoesNotCallLate) {
+  operate(64, 10ms, 0ms, 2ms);
+  for (int i = 0; i < 5; ++i) operate(64, 1ms, 128ms, 0ms);  // operations overlap: the backlog stays
+  EXPECT_EQ(cause(), LateCause::slow_data);
+}
+
+TEST_F(LateCausesTest, ALinkThatBecomesSlowIsFoundAfterSomeOperations) {
+  for (int i = 0; i < 20; ++i) operate(64, 500ms, 100ms, 0ms);
+  for (int i = 0; i < 8; ++i) operate(64, 10ms, 0ms, 2ms);
+  EXPECT_EQ(cause(), LateCause::slow_data);
+}
+
+TEST_F(LateCausesTest, NothingForASecondIsSilence) {
+  operate(64, 10ms, 0ms, 2ms);
+  EXPECT_EQ(cause(999ms), LateCause::slow_data);
+  EXPECT_EQ(cause(1s), LateCause::silent);
+}
+
+TEST(LateCauseNames, AreReadAgainAndUnknownNamesAreUnknown) {
+  for (std::size_t i = 0; i < kLateCauses.size(); ++i)
+    EXPECT_EQ(late_cause_from_string(kLateCauses[i].name), static_cast<LateCause>(i));
+  EXPECT_EQ(late_cause_from_string("of a later version"), LateCause::unknown);
+  EXPECT_EQ(late_cause_from_string(""), LateCause::unknown);
+}
+
+}  // namespace
+}  // namespace tributary::aggregator
