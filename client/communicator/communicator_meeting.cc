@@ -10,7 +10,7 @@ using transport::TimePoint;
 
 namespace {
 
-constexpr std::chrono::milliseconds kLooksLate{200};  // after this time in one operation, rank 0 asks who is late
+constexpr std::chrono::milliseconds kMayBeLate{200};  // after this time in one operation, rank 0 asks who is late
 
 }  // namespace
 
@@ -72,9 +72,11 @@ void Communicator::start_coordinator() {
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
   settings.traffic = [this] { return traffic_of(info()); };
-  settings.waits = [this] {
+  settings.waits = [this]() -> std::optional<CoordinatorSettings::Waiting> {
     const Operation* const first = operations_.first_unfinished();
-    return first != nullptr && shared_.clock.waited(first->called_at, kLooksLate);
+    if (first == nullptr || !shared_.clock.waited(first->called_at, kMayBeLate)) return std::nullopt;
+    return CoordinatorSettings::Waiting{.by_trees = first->in_trees(),
+                                        .wait = {first->number, stalls_.still_for(*first)}};
   };
   settings.tell_late = [this](const std::string& line, bool late) {
     if (on_late) on_late(shared_.log_prefix() + line, late);

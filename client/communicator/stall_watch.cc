@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/control/time_out.h"
+#include "client/recovery/late_inquiry.h"
 
 namespace tributary::client {
 
@@ -116,6 +117,7 @@ void StallWatch::check_operations() {
   };
   if (clock.waited(since, rank_0_hangs(*o) ? timeout() : timeout() * 5 / 4))
     return rank_0_is_silent("; missing in " + parts_.text.waits_for(*o));
+  tell_that_one_is_late(*o);
   const bool by_tree = o->in_trees();
   if (clock.waited(std::max(since, o->suspected_at), by_tree ? std::min(suspect_after(), patience) : patience)) {
     o->suspected_at = clock.now();
@@ -125,6 +127,20 @@ void StallWatch::check_operations() {
     o->overdue_at = clock.now();
     tell(0);
   }
+}
+
+Duration StallWatch::still_for(const Operation& o) const {
+  const TimePoint since = std::max(o.called_at, parts_.operations.progress_at(o));
+  return shared_.clock.waited(since, LateInquiry::kAfter) ? shared_.clock.now() - since : Duration::zero();
+}
+
+/// Tells rank 0 that an operation between the ranks stands still. Rank 0 asks all ranks by itself if it waits in this
+/// operation, too; but rank 0 may be the late one. One rank that tells is enough.
+void StallWatch::tell_that_one_is_late(const Operation& o) {
+  if (shared_.rank() != 1 || o.in_trees() || still_for(o) == Duration::zero()) return;
+  if (!shared_.clock.waited(told_late_at_, LateInquiry::kAfter)) return;
+  told_late_at_ = shared_.clock.now();
+  shared_.whole.tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kLooksLate});
 }
 
 /// Gives up a little later than rank 0 does: rank 0 can name the ranks that have not called finalize.

@@ -54,12 +54,16 @@ class StallWatch {
   /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if this rank stood still
   /// within the time-out; else "". The other ranks may have given up because of this rank, not the other way round.
   [[nodiscard]] std::string stood_still() const;
+  /// Returns for how long the operation has made no progress; 0 if it is less than LateInquiry::kAfter, without the time
+  /// in which this rank itself stood still.
+  [[nodiscard]] transport::Duration still_for(const Operation& operation) const;
 
  private:
   [[nodiscard]] transport::Duration timeout() const noexcept { return shared_.settings.timeout; }
   [[nodiscard]] transport::Duration suspect_after() const;
   [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
   void check_operations();
+  void tell_that_one_is_late(const Operation& operation);
   void check_end();
   void check_messages();
   void check_unwanted_frames();
@@ -71,6 +75,7 @@ class StallWatch {
   const PeerMesh* mesh_ = nullptr;
   transport::TimePoint messages_progress_at_{};
   transport::TimePoint leaving_since_{};
+  transport::TimePoint told_late_at_{};
 };
 
 }  // namespace tributary::client

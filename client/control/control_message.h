@@ -21,6 +21,10 @@ inline constexpr std::uint64_t kSuspicion = 1;
 /// call of each rank.
 inline constexpr std::uint64_t kDisagreement = 2;
 
+/// The value of a stalled message about an operation between the ranks that has stood still for a second: somebody is
+/// late, and it may be rank 0.
+inline constexpr std::uint64_t kLooksLate = 3;
+
 /// The value of a joined message: the sender can never reach an aggregator.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
@@ -38,8 +42,8 @@ struct ControlMessage {
   std::uint32_t epoch = 0;
   std::uint64_t operation = 0;  // next_operation, commit, amended, stalled, inquiry, progress, an abort by mismatch:
                                 // an operation's number. second_way: the rank that has left the first way
-  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. joined: kCannotJoin or 0.
-                                // freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
+  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement, kLooksLate or 0. joined:
+      // kCannotJoin or 0. freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
   std::string body{};
 };
 

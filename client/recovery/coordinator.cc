@@ -36,6 +36,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
     : output_(output),
       service_(service),
       settings_(std::move(settings)),
+      late_inquiry_(settings_.nranks),
       retry_delay_(settings_.retry_first),
       move_pause_(settings_.move_pause_first),
       own_absence_(settings_.timeout),
@@ -373,6 +374,7 @@ void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operat
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
+  if (message.value == kLooksLate) return late_inquiry_.another_waits(message.operation, now);
   const bool more_urgent = message.value == kDisagreement ? !disagreement_ : suspicion_ && message.value != kSuspicion;
   if (stalled_operation_ && !more_urgent) return;
   disagreement_ = message.value == kDisagreement;
@@ -392,9 +394,10 @@ void Coordinator::inquire(std::uint64_t operation, std::uint32_t rank, const std
 
 void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message) {
   silent_[rank] = false;
-  if (!stalled_operation_ || message.operation != *stalled_operation_) return;
   auto progress = decode_progress(message.body);
   if (!progress) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + progress.error().message);
+  late_inquiry_.on_progress(rank, message.operation, *progress);
+  if (!stalled_operation_ || message.operation != *stalled_operation_) return;
   progress_[rank] = std::move(*progress);
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
@@ -498,11 +501,7 @@ void Coordinator::renew(TimePoint now) {
     renewals_.under_way = false;
     if (answer) {
       if (settings_.tell_late) {
-        renewals_.late.take(answer->late,
-                            {.members = settings_.nranks,
-                             .ranks = std::max(settings_.processes, settings_.nranks),
-                             .name_of = [this](std::uint32_t rank) { return rank_name(settings_, rank); }},
-                            now_, settings_.tell_late);
+        renewals_.late.take(answer->late, group_of_late(), now_, settings_.tell_late);
       }
       if (state_ == State::in_network && tells_other_rates(*answer, epoch_, terms_.rates)) {
         terms_.rates = answer->rates;
@@ -524,8 +523,23 @@ void Coordinator::renew(TimePoint now) {
 }
 
 /// While the ranks wait, asks once a second: the manager may know for whom they wait.
-bool Coordinator::Renewals::due(TimePoint now, const std::function<bool()>& waits) const {
-  return now >= next || (waits && !under_way && now - last >= kLateQuestions && waits());
+bool Coordinator::Renewals::due(TimePoint now, bool waits) const {
+  return now >= next || (waits && !under_way && now - last >= kLateQuestions);
+}
+
+LateLog::Group Coordinator::group_of_late() const {
+  return {.members = settings_.nranks,
+          .ranks = std::max(settings_.processes, settings_.nranks),
+          .name_of = [this](std::uint32_t rank) { return rank_name(settings_, rank); }};
+}
+
+/// Asks the ranks if an operation stands still that no tree carries.
+void Coordinator::ask_who_is_late(const std::optional<CoordinatorSettings::Waiting>& waiting) {
+  if (!settings_.tell_late) return;
+  std::optional<LateInquiry::Wait> own;
+  if (waiting && !waiting->by_trees && waiting->wait.time >= LateInquiry::kAfter) own = waiting->wait;
+  if (const auto operation = late_inquiry_.tick(own, group_of_late(), now_, settings_.tell_late))
+    output_.broadcast({.type = FrameType::inquiry, .operation = *operation});
 }
 
 void Coordinator::excuse(transport::Duration absence, TimePoint now) {
@@ -541,8 +555,11 @@ void Coordinator::tick(TimePoint now) {
   if (state_ == State::stopped) return;
   if (stalled_operation_ && heard_enough()) decide();
   check_finalize();
-  if (service_ == nullptr || state_ == State::stopped) return;
-  if (group_ != 0 && renewals_.due(now, state_ == State::in_network ? settings_.waits : nullptr)) renew(now);
+  if (state_ == State::stopped) return;
+  const auto waiting = settings_.waits ? settings_.waits() : std::nullopt;
+  ask_who_is_late(waiting);
+  if (service_ == nullptr) return;
+  if (group_ != 0 && renewals_.due(now, state_ == State::in_network && waiting.has_value())) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
   // Once rank 0 has proposed trees, wait for them: all ranks have joined them.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {

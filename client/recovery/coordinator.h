@@ -27,7 +27,7 @@
 
 #include "client/control/control_message.h"
 #include "client/recovery/group_service.h"
-#include "client/recovery/late_log.h"
+#include "client/recovery/late_inquiry.h"
 #include "client/recovery/lost_aggregators.h"
 #include "client/recovery/own_absence.h"
 #include "client/recovery/roll_call.h"
@@ -58,9 +58,13 @@ struct CoordinatorSettings {
   std::function<void(const PathRates&)> rates_changed{};
   /// Returns the counts of the group's traffic, for the manager's listings; no function: all counts are zero.
   std::function<GroupTraffic()> traffic{};
-  /// Returns true if the ranks may wait for a late rank, so that the manager is asked sooner for its name; no function:
-  /// it is not asked sooner.
-  std::function<bool()> waits{};
+  struct Waiting {
+    bool by_trees = false;  // trees carry the operation, so aggregators see who is late
+    LateInquiry::Wait wait{};
+  };
+  /// Returns the operation in which rank 0 waits, perhaps for a late rank; nullopt: in none. Then the manager, or the
+  /// ranks, are asked for the late rank. No function: nobody is asked.
+  std::function<std::optional<Waiting>()> waits{};
   /// Gets a line about a late rank, as LateLog::Tell.
   LateLog::Tell tell_late{};
   transport::Duration join_limit = std::chrono::seconds(10);
@@ -152,6 +156,8 @@ class Coordinator {
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void abort_as_gone(const std::string& text);
   void renew(transport::TimePoint now);
+  void ask_who_is_late(const std::optional<CoordinatorSettings::Waiting>& waiting);
+  [[nodiscard]] LateLog::Group group_of_late() const;
 
   CoordinatorOutput& output_;
   GroupService* service_;
@@ -169,9 +175,10 @@ class Coordinator {
     bool under_way = false;  // the manager has not answered the last renewal
     LateLog late{};
     /// Returns true if it is time for the next renewal. `waits`: the ranks may wait for a late rank.
-    [[nodiscard]] bool due(transport::TimePoint now, const std::function<bool()>& waits) const;
+    [[nodiscard]] bool due(transport::TimePoint now, bool waits) const;
   };
   Renewals renewals_;
+  LateInquiry late_inquiry_;
   transport::Duration retry_delay_;
   transport::TimePoint may_move_at_{};  // the earliest time to ask for better trees
   transport::Duration move_pause_;

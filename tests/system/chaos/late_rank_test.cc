@@ -11,12 +11,25 @@ namespace {
 
 class LateRank : public WatchedCluster {
  protected:
-  void start(const cli::ClusterShape& shape) {
+  void start(const cli::ClusterShape& shape, const std::string& late_rank, const std::string& path) {
     cluster_ = workshop_.start_cluster(shape, 1);
-    ASSERT_NO_FATAL_FAILURE(
-        start_ranks("13", {{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOCAL", "off"}, {"TRIBUTARY_LOG", "info"}},
-                    {"--world-only", "--pause-rank", "2", "--pause-file", pause_file()}));
-    until([this] { return fleet_->all_in_network(); }, "the group does not move to its tree");
+    ASSERT_NO_FATAL_FAILURE(start_ranks(
+        "13",
+        {{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOCAL", "off"}, {"TRIBUTARY_LOG", "info"}, {"TRIBUTARY_PATH", path}},
+        {"--world-only", "--pause-rank", late_rank, "--pause-file", pause_file()}));
+    if (path == "auto") until([this] { return fleet_->all_in_network(); }, "the group does not move to its tree");
+  }
+  /// A rank begins no round, between the ranks.
+  void pause_between_ranks(const std::string& rank) {
+    start({.ranks = kRanks, .aggregators = 1, .levels = 1}, rank, "fallback");
+    if (HasFatalFailure()) return;
+    until([this] { return rounds() > 3; }, "the ranks do not work");
+    std::ofstream(pause_file()) << "pause\n";
+    until_quietly([&] { return rank_0_says(": rank " + rank + " on host "); }, "rank 0 does not say who is late");
+    EXPECT_TRUE(rank_0_says(" (it begins its operations late); 3 others wait"));
+    std::filesystem::remove(pause_file());
+    until_quietly([this] { return rank_0_says(" is no longer late"); }, "rank 0 does not say that the rank goes on");
+    end();
   }
   [[nodiscard]] std::string pause_file() const { return workshop_.folder() + "/pause"; }
   /// Like until(), but also looks while no rank reports anything.
@@ -34,7 +47,7 @@ class LateRank : public WatchedCluster {
 };
 
 TEST_F(LateRank, ARankThatBeginsNoRoundIsNamedUntilItGoesOn) {
-  start({.ranks = kRanks, .aggregators = 3, .levels = 2});
+  start({.ranks = kRanks, .aggregators = 3, .levels = 2}, "2", "auto");
   if (HasFatalFailure()) return;
   std::ofstream(pause_file()) << "pause\n";
   until_quietly([this] { return !late().empty(); }, "the manager does not know who is late");
@@ -53,6 +66,14 @@ TEST_F(LateRank, ARankThatBeginsNoRoundIsNamedUntilItGoesOn) {
   until_quietly([this] { return rank_0_says(" is no longer late"); }, "rank 0 does not say that the rank goes on");
   EXPECT_TRUE(late().empty()) << late();
   end();
+}
+
+TEST_F(LateRank, BetweenTheRanksItIsNamedToo) {
+  pause_between_ranks("2");
+}
+
+TEST_F(LateRank, BetweenTheRanksRankZeroNamesItself) {
+  pause_between_ranks("0");
 }
 
 }  // namespace

@@ -493,7 +493,10 @@ TEST(Coordinator, AsksOnceASecondWhileItsOperationsWaitAndTellsWhoIsLate) {
   CoordinatorSettings settings = Rig::usual();
   bool waits = false;
   std::vector<std::string> told;
-  settings.waits = [&] { return waits; };
+  settings.waits = [&]() -> std::optional<CoordinatorSettings::Waiting> {
+    if (!waits) return std::nullopt;
+    return CoordinatorSettings::Waiting{.by_trees = true, .wait = {.operation = 3, .time = 5s}};
+  };
   settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
   settings.hosts = {"a", "b", "c"};
   Rig rig(settings);
@@ -516,6 +519,40 @@ TEST(Coordinator, AsksOnceASecondWhileItsOperationsWaitAndTellsWhoIsLate) {
   EXPECT_EQ(rig.said(), "renews 77");
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[1], "rank 2 on host c is no longer late");
+}
+
+TEST(Coordinator, AsksTheRanksAboutAnOperationThatNoTreeCarries) {
+  CoordinatorSettings settings = Rig::usual();
+  CoordinatorSettings::Waiting waiting{.by_trees = false, .wait = {.operation = 3, .time = 999ms}};
+  std::vector<std::string> told;
+  settings.waits = [&] { return std::optional(waiting); };
+  settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
+  Rig rig(settings);
+  rig.bring_to(At::resting);
+  rig.wait(10ms);
+  EXPECT_EQ(rig.said().find("inquiry"), std::string::npos);
+  waiting.wait.time = 1s;
+  rig.wait(10ms);
+  EXPECT_NE(rig.said().find("inquiry 3"), std::string::npos);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, Rig::progress(3, {.called = rank != 1}));
+  rig.wait(10ms);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].starts_with("rank 1")) << told[0];
+}
+
+TEST(Coordinator, AsksTheRanksWhenAnotherRankSaysThatItWaits) {
+  CoordinatorSettings settings = Rig::usual();
+  std::vector<std::string> told;
+  settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
+  Rig rig(settings);
+  rig.bring_to(At::resting);
+  rig.from(1, Rig::stalled(3, kLooksLate));
+  rig.wait(10ms);
+  EXPECT_NE(rig.said().find("inquiry 3"), std::string::npos);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, Rig::progress(3, {.called = rank != 0}));
+  rig.wait(10ms);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].starts_with("rank 0")) << told[0];
 }
 
 // ---- the rates of trees in use

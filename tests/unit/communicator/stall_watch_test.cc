@@ -35,8 +35,14 @@ class StallWatchTest : public PartTest {
   /// Shows that rank 0 lives, by an inquiry.
   void inquire(std::uint64_t number) { watch_.on_inquiry({.type = FrameType::inquiry, .operation = number}); }
   [[nodiscard]] std::size_t told(FrameType type) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(whole_.to_rank_0, [&](const ControlMessage& m) { return m.type == type; }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        whole_.to_rank_0, [&](const ControlMessage& m) { return m.type == type && !is_late(m); }));
+  }
+  [[nodiscard]] static bool is_late(const ControlMessage& m) {
+    return m.type == FrameType::stalled && m.value == kLooksLate;
+  }
+  [[nodiscard]] std::size_t told_late() const {
+    return static_cast<std::size_t>(std::ranges::count_if(whole_.to_rank_0, is_late));
   }
 
   ManualWays ways_;
@@ -53,8 +59,25 @@ TEST_F(StallWatchTest, BetweenTheRanksASuspicionComesAtSevenTenths) {
   EXPECT_EQ(told(FrameType::stalled), 0U);
   wait(1s);
   ASSERT_EQ(told(FrameType::stalled), 1U);
-  EXPECT_EQ(whole_.to_rank_0.back().value, kSuspicion);
-  EXPECT_EQ(whole_.to_rank_0.back().operation, 0U);
+  const auto suspicion = std::ranges::find(whole_.to_rank_0, kSuspicion, &ControlMessage::value);
+  ASSERT_NE(suspicion, whole_.to_rank_0.end());
+  EXPECT_EQ(suspicion->operation, 0U);
+}
+
+TEST_F(StallWatchTest, RankOneSaysEachSecondThatItWaitsBetweenTheRanks) {
+  call(Operation::State::fallback);
+  wait(500ms);
+  EXPECT_EQ(told_late(), 0U);
+  wait(500ms);
+  EXPECT_EQ(told_late(), 1U);
+  wait(10s);
+  EXPECT_EQ(told_late(), 11U);
+}
+
+TEST_F(StallWatchTest, NobodySaysSoInATree) {
+  call(Operation::State::in_network);
+  wait(4s);
+  EXPECT_EQ(told_late(), 0U);
 }
 
 TEST_F(StallWatchTest, ATreeIsSuspectedAfterFiveSecondsAndAgain) {

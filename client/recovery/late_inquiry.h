@@ -1,0 +1,58 @@
+#pragma once
+// Rank 0 asks who is late in an operation that no tree carries, where no aggregator sees it. When such an operation has
+// stood still for a second, rank 0 asks all ranks whether they have called it, and its log names the ranks that have not,
+// or that do not answer. It asks again and again while the operation stands still, with pauses that double.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "client/control/control_message.h"
+#include "client/recovery/late_log.h"
+
+namespace tributary::client {
+
+class LateInquiry {
+ public:
+  static constexpr transport::Duration kAfter = std::chrono::seconds(1);
+  static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
+  static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);
+  /// The word of another rank that it waits holds for this time.
+  static constexpr transport::Duration kWordLasts = std::chrono::milliseconds(2500);
+
+  /// An operation between the ranks that stands still, and for how long.
+  struct Wait {
+    std::uint64_t operation = 0;
+    transport::Duration time{};
+  };
+
+  explicit LateInquiry(std::uint32_t nranks) : answers_(nranks) {}
+
+  /// Notes that another rank waits in this operation: rank 0 itself may be late.
+  void another_waits(std::uint64_t operation, transport::TimePoint now) noexcept { word_ = {operation, now}; }
+  /// Notes a rank's answer.
+  void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
+  /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits. `tell` gets the
+  /// lines about late ranks.
+  [[nodiscard]] std::optional<std::uint64_t> tick(const std::optional<Wait>& own, const LateLog::Group& group,
+                                                  transport::TimePoint now, const LateLog::Tell& tell);
+
+ private:
+  enum class Answer : std::uint8_t { none, called, not_called };
+  struct Word {
+    std::uint64_t operation;
+    transport::TimePoint at;
+  };
+  [[nodiscard]] std::optional<Wait> wait_now(const std::optional<Wait>& own, transport::TimePoint now) const noexcept;
+  [[nodiscard]] bool heard_all() const noexcept;
+  [[nodiscard]] std::vector<LateRank> late(transport::Duration lag) const;
+
+  std::optional<Word> word_;
+  std::optional<std::uint64_t> operation_;  // the operation that stands still
+  bool under_way_ = false;                  // the ranks were asked, and some may still answer
+  transport::TimePoint until_{}, next_{};   // end of this inquiry, and the earliest begin of the next one
+  transport::Duration pause_ = kPauseFirst;
+  std::vector<Answer> answers_;  // by rank
+  LateLog log_;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,102 @@
+// Rank 0 asks who is late in an operation between the ranks.
+#include "client/recovery/late_inquiry.h"
+
+#include <gmock/gmock.h>
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Wait = LateInquiry::Wait;
+
+constexpr std::uint32_t kLateRanks = 4;
+constexpr std::uint64_t kLateOperation = 7;
+
+class LateInquiryTest : public ::testing::Test {
+ protected:
+  std::optional<std::uint64_t> tick(const std::optional<Wait>& own) {
+    const LateLog::Group group{.members = kLateRanks, .ranks = kLateRanks, .name_of = [](std::uint32_t rank) {
+                                 return "rank " + std::to_string(rank);
+                               }};
+    return inquiry_.tick(own, group, now_, [&](const std::string& line, bool) { lines_.push_back(line); });
+  }
+  void answer(std::uint32_t rank, bool called, std::uint64_t operation = kLateOperation) {
+    inquiry_.on_progress(rank, operation, {.called = called});
+  }
+  /// Lets rank 0 ask, and the ranks answer; rank 2 has not called.
+  void inquire(const std::optional<Wait>& own) {
+    ASSERT_EQ(tick(own), kLateOperation);
+    for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) answer(rank, rank != 2);
+    ASSERT_EQ(tick(own), std::nullopt);
+  }
+
+  LateInquiry inquiry_{kLateRanks};
+  transport::TimePoint now_{1h};
+  std::vector<std::string> lines_;
+  const Wait wait_{kLateOperation, 1200ms};
+};
+
+TEST_F(LateInquiryTest, TheRankThatHasNotCalledIsNamed) {
+  inquire(wait_);
+  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1200 ms (it begins its operations late); 3 others wait"));
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  EXPECT_EQ(lines_.back(), "rank 2 is no longer late");
+}
+
+TEST_F(LateInquiryTest, TheRankThatDoesNotAnswerIsNamedAfterTheLimit) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (const std::uint32_t rank : {0U, 2U, 3U}) answer(rank, true);
+  now_ += LateInquiry::kAnswerLimit - 1ms;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty());
+  now_ += 1ms;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 1 is late by 1200 ms (nothing comes from it); 3 others wait"));
+}
+
+TEST_F(LateInquiryTest, NobodyIsNamedIfAllHaveCalled) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, true);
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(LateInquiryTest, AnswersAboutOtherOperationsDoNotCount) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, false, kLateOperation + 1);
+  now_ += LateInquiry::kAnswerLimit;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 0 is late by 1200 ms (nothing comes from it); 0 others wait"));
+}
+
+TEST_F(LateInquiryTest, PausesBetweenInquiriesDouble) {
+  std::vector<transport::Duration> asked;
+  for (transport::Duration at{}; at < 100s; at += 100ms, now_ += 100ms) {
+    if (!tick(Wait{kLateOperation, 1s + at})) continue;
+    asked.push_back(at);
+    for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, true);
+  }
+  EXPECT_THAT(asked, ElementsAre(0s, 1s, 3s, 7s, 15s, 31s, 61s, 91s));
+}
+
+TEST_F(LateInquiryTest, AnotherOperationIsAskedAboutAtOnce) {
+  inquire(wait_);
+  EXPECT_EQ(tick(Wait{kLateOperation + 1, 1s}), kLateOperation + 1);
+}
+
+TEST_F(LateInquiryTest, TheWordOfAnotherRankCountsForAWhile) {
+  inquiry_.another_waits(kLateOperation, now_);
+  ASSERT_EQ(tick(std::nullopt), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 0);
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 0 is late by 1000 ms (it begins its operations late); 3 others wait"));
+  now_ += LateInquiry::kWordLasts;
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  EXPECT_EQ(lines_.back(), "rank 0 is no longer late");
+}
+
+}  // namespace
+}  // namespace tributary::client
