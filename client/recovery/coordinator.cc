@@ -30,20 +30,34 @@ bool tells_other_rates(const GroupLease& lease, std::uint32_t epoch, const PathR
   return lease.epoch == epoch && lease.rates != PathRates{} && tuning::differ(last, lease.rates);
 }
 
+/// `settings` must outlive the group.
+LateLog::Group group_of_late(const CoordinatorSettings& settings) {
+  return {.members = settings.nranks,
+          .ranks = std::max(settings.processes, settings.nranks),
+          .name_of = [&settings](std::uint32_t rank) { return rank_name(settings, rank); }};
+}
+
+/// Returns the operation if it stands still and no tree carries it.
+std::optional<LateInquiry::Wait> still_between_ranks(const std::optional<CoordinatorSettings::Waiting>& waiting) {
+  if (!waiting || waiting->by_trees || waiting->wait.time < LateInquiry::kAfter) return std::nullopt;
+  return waiting->wait;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, CoordinatorSettings settings)
     : output_(output),
       service_(service),
       settings_(std::move(settings)),
-      late_inquiry_(settings_.nranks),
+      renewals_{.late = LateLog(group_of_late(settings_), settings_.tell_late)},
+      late_inquiry_(group_of_late(settings_), settings_.tell_late),
       retry_delay_(settings_.retry_first),
       move_pause_(settings_.move_pause_first),
       own_absence_(settings_.timeout),
       answers_(settings_.nranks),
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
-      progress_(settings_.nranks),
+      inquiry_{.progress = std::vector<std::optional<Progress>>(settings_.nranks)},
       silent_(settings_.nranks),
       alive_(std::make_shared<bool>(true)) {}
 
@@ -301,7 +315,8 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
     case FrameType::abort:
       // An inquiry after the time-out will name the rank for which all wait. A rank that waits for a message reports
       // again.
-      if (static_cast<Errc>(message.value) == Errc::timed_out && stalled_operation_ && !suspicion_ && !disagreement_)
+      if (static_cast<Errc>(message.value) == Errc::timed_out && inquiry_.operation && !inquiry_.suspicion &&
+          !inquiry_.disagreement)
         return;
       if (static_cast<Errc>(message.value) == Errc::peer_gone) return abort_as_gone(message.body);
       return abort(static_cast<Errc>(message.value), message.body, message.operation);
@@ -335,12 +350,13 @@ void Coordinator::check_finalize() {
   if (state_ == State::stopped) return;
   const bool in_earnest = now_ >= finalize_deadline_;
   if (!in_earnest && (finalize_asked_ || now_ < finalize_deadline_ - settings_.inquiry_limit)) return;
-  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // an inquiry is looking for the rank at fault
+  if (inquiry_.operation && !inquiry_.suspicion && !inquiry_.disagreement)
+    return;  // an inquiry is looking for the rank at fault
   finalize_asked_ = true;
-  if (!in_earnest && stalled_operation_) return;
+  if (!in_earnest && inquiry_.operation) return;
   if (in_earnest) finalize_deadline_ = TimePoint::max();
-  disagreement_ = false;
-  suspicion_ = !in_earnest;
+  inquiry_.disagreement = false;
+  inquiry_.suspicion = !in_earnest;
   inquire(kNever, 0, "");
 }
 
@@ -375,20 +391,21 @@ void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operat
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
   if (message.value == kLooksLate) return late_inquiry_.another_waits(message.operation, now);
-  const bool more_urgent = message.value == kDisagreement ? !disagreement_ : suspicion_ && message.value != kSuspicion;
-  if (stalled_operation_ && !more_urgent) return;
-  disagreement_ = message.value == kDisagreement;
-  suspicion_ = message.value == kSuspicion;
+  const bool more_urgent =
+      message.value == kDisagreement ? !inquiry_.disagreement : inquiry_.suspicion && message.value != kSuspicion;
+  if (inquiry_.operation && !more_urgent) return;
+  inquiry_.disagreement = message.value == kDisagreement;
+  inquiry_.suspicion = message.value == kSuspicion;
   now_ = now;
   inquire(message.operation, rank, message.body);
 }
 
 void Coordinator::inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for) {
-  stalled_operation_ = operation;
-  stalled_rank_ = rank;
-  stalled_text_ = waits_for;
-  decide_at_ = now_ + settings_.inquiry_limit;
-  std::fill(progress_.begin(), progress_.end(), std::nullopt);
+  inquiry_.operation = operation;
+  inquiry_.rank = rank;
+  inquiry_.text = waits_for;
+  inquiry_.decide_at = now_ + settings_.inquiry_limit;
+  std::fill(inquiry_.progress.begin(), inquiry_.progress.end(), std::nullopt);
   output_.broadcast({.type = FrameType::inquiry, .operation = operation});
 }
 
@@ -397,45 +414,47 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   auto progress = decode_progress(message.body);
   if (!progress) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + progress.error().message);
   late_inquiry_.on_progress(rank, message.operation, *progress);
-  if (!stalled_operation_ || message.operation != *stalled_operation_) return;
-  progress_[rank] = std::move(*progress);
-  if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
+  if (!inquiry_.operation || message.operation != *inquiry_.operation) return;
+  inquiry_.progress[rank] = std::move(*progress);
+  if (std::all_of(inquiry_.progress.begin(), inquiry_.progress.end(), [](const auto& p) { return p.has_value(); }))
+    decide();
 }
 
 // True if every rank has called the operation and contributed, but no result comes. Then no rank is at fault, and the
 // operation goes on by the fallback, without the tree.
 bool Coordinator::tree_hangs() const {
   return state_ == State::in_network &&
-         std::all_of(progress_.begin(), progress_.end(),
+         std::all_of(inquiry_.progress.begin(), inquiry_.progress.end(),
                      [](const auto& p) { return p && p->called && (p->ended || p->waits_for_tree); }) &&
-         std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
+         std::any_of(inquiry_.progress.begin(), inquiry_.progress.end(),
+                     [](const auto& p) { return p->waits_for_tree; });
 }
 
 /// True if the inquiry may end. For ranks that were silent in the last inquiry, it waits only a tenth of the usual
 /// time.
 bool Coordinator::heard_enough() const {
   for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
-    if (!progress_[r] && !silent_[r]) return now_ >= decide_at_;
+    if (!inquiry_.progress[r] && !silent_[r]) return now_ >= inquiry_.decide_at;
   }
-  return now_ >= decide_at_ - settings_.inquiry_limit * 9 / 10;
+  return now_ >= inquiry_.decide_at - settings_.inquiry_limit * 9 / 10;
 }
 
 // Ends the inquiry. It names, in this order: ranks that do not answer, a rank that called another operation, ranks that
 // have not called this operation, the rank that is furthest behind.
 void Coordinator::decide() {
-  TRIBUTARY_ASSERT(stalled_operation_.has_value(), "no inquiry is under way in state {}", state_);
-  const std::uint64_t operation = *stalled_operation_;
-  stalled_operation_.reset();
+  TRIBUTARY_ASSERT(inquiry_.operation.has_value(), "no inquiry is under way in state {}", state_);
+  const std::uint64_t operation = *inquiry_.operation;
+  inquiry_.operation.reset();
   const std::string where = "operation " + std::to_string(operation) + ", where " +
-                            rank_name(settings_, stalled_rank_) + " waits: " + stalled_text_;
+                            rank_name(settings_, inquiry_.rank) + " waits: " + inquiry_.text;
   // A rank that has not called this operation may still wait in an earlier one: ask about that operation first.
   const bool all_answered =
-      std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
-  if (all_answered && !disagreement_) {
-    const auto earliest = std::min_element(progress_.begin(), progress_.end(),
+      std::all_of(inquiry_.progress.begin(), inquiry_.progress.end(), [](const auto& p) { return p.has_value(); });
+  if (all_answered && !inquiry_.disagreement) {
+    const auto earliest = std::min_element(inquiry_.progress.begin(), inquiry_.progress.end(),
                                            [](const auto& a, const auto& b) { return a->oldest < b->oldest; });
     if ((*earliest)->oldest < operation) {
-      return inquire((*earliest)->oldest, static_cast<std::uint32_t>(earliest - progress_.begin()),
+      return inquire((*earliest)->oldest, static_cast<std::uint32_t>(earliest - inquiry_.progress.begin()),
                      std::string((*earliest)->waits_for));
     }
   }
@@ -448,7 +467,7 @@ void Coordinator::decide() {
     std::string names;
     std::uint32_t more = 0, listed = 0;
     for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
-      if (!is_one(progress_[r])) continue;
+      if (!is_one(inquiry_.progress[r])) continue;
       if (listed == 8) {
         ++more;
         continue;
@@ -457,36 +476,37 @@ void Coordinator::decide() {
     }
     return more == 0 ? names : names + " and " + std::to_string(more) + " more";
   };
-  for (std::uint32_t r = 0; r < settings_.nranks; ++r) silent_[r] = !progress_[r];
-  if (suspicion_ && !all_answered) return;
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) silent_[r] = !inquiry_.progress[r];
+  if (inquiry_.suspicion && !all_answered) return;
   const bool at_the_end = operation == kNever;  // no rank has an operation under way
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
     return abort(Errc::timed_out, timed_out_after(settings_.timeout) + silent + ": no answer; missing in " +
                                       (at_the_end ? "finalize" : where));
   }
-  if (at_the_end && suspicion_) return;
+  if (at_the_end && inquiry_.suspicion) return;
   if (at_the_end)
     return abort(Errc::timed_out,
                  timed_out_after(settings_.timeout) + not_finalized() + ": did not finalize, as other ranks did");
-  const auto first = std::find_if(progress_.begin(), progress_.end(), [](const auto& p) { return p->signature_known; });
-  for (auto it = first; it != progress_.end(); ++it) {
+  const auto first = std::find_if(inquiry_.progress.begin(), inquiry_.progress.end(),
+                                  [](const auto& p) { return p->signature_known; });
+  for (auto it = first; it != inquiry_.progress.end(); ++it) {
     if (!(*it)->signature_known || (*it)->signature == (*first)->signature) continue;
     return abort(Errc::mismatch,
-                 to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
-                                          static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature,
-                                          (*it)->signature}),
+                 to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - inquiry_.progress.begin()),
+                                          static_cast<std::uint32_t>(it - inquiry_.progress.begin()),
+                                          (*first)->signature, (*it)->signature}),
                  operation);
   }
-  if (disagreement_) return;  // the rank that saw the mismatch reports it
-  if (suspicion_) return;     // the rank is merely late
+  if (inquiry_.disagreement) return;  // the rank that saw the mismatch reports it
+  if (inquiry_.suspicion) return;     // the rank is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
     return abort(Errc::timed_out, timed_out_after(settings_.timeout) + absent + ": did not call " + where);
   }
-  const auto behind = std::min_element(progress_.begin(), progress_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps);
-  });
+  const auto behind = std::min_element(
+      inquiry_.progress.begin(), inquiry_.progress.end(),
+      [](const auto& a, const auto& b) { return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps); });
   abort(Errc::timed_out, timed_out_after(settings_.timeout) +
-                             rank_name(settings_, static_cast<std::uint32_t>(behind - progress_.begin())) +
+                             rank_name(settings_, static_cast<std::uint32_t>(behind - inquiry_.progress.begin())) +
                              ": furthest behind, at " + (*behind)->waits_for + ", in " + where);
 }
 
@@ -500,9 +520,7 @@ void Coordinator::renew(TimePoint now) {
     if (!*alive) return;
     renewals_.under_way = false;
     if (answer) {
-      if (settings_.tell_late) {
-        renewals_.late.take(answer->late, group_of_late(), now_, settings_.tell_late);
-      }
+      renewals_.late.take(answer->late, now_);
       if (state_ == State::in_network && tells_other_rates(*answer, epoch_, terms_.rates)) {
         terms_.rates = answer->rates;
         if (settings_.rates_changed) settings_.rates_changed(terms_.rates);
@@ -527,25 +545,10 @@ bool Coordinator::Renewals::due(TimePoint now, bool waits) const {
   return now >= next || (waits && !under_way && now - last >= kLateQuestions);
 }
 
-LateLog::Group Coordinator::group_of_late() const {
-  return {.members = settings_.nranks,
-          .ranks = std::max(settings_.processes, settings_.nranks),
-          .name_of = [this](std::uint32_t rank) { return rank_name(settings_, rank); }};
-}
-
-/// Asks the ranks if an operation stands still that no tree carries.
-void Coordinator::ask_who_is_late(const std::optional<CoordinatorSettings::Waiting>& waiting) {
-  if (!settings_.tell_late) return;
-  std::optional<LateInquiry::Wait> own;
-  if (waiting && !waiting->by_trees && waiting->wait.time >= LateInquiry::kAfter) own = waiting->wait;
-  if (const auto operation = late_inquiry_.tick(own, group_of_late(), now_, settings_.tell_late))
-    output_.broadcast({.type = FrameType::inquiry, .operation = *operation});
-}
-
 void Coordinator::excuse(transport::Duration absence, TimePoint now) {
   now_ = now;
   own_absence_.add(absence, now);
-  for (TimePoint* limit : {&deadline_, &begin_at_, &finalize_deadline_, &decide_at_}) {
+  for (TimePoint* limit : {&deadline_, &begin_at_, &finalize_deadline_, &inquiry_.decide_at}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
 }
@@ -553,11 +556,12 @@ void Coordinator::excuse(transport::Duration absence, TimePoint now) {
 void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;
-  if (stalled_operation_ && heard_enough()) decide();
+  if (inquiry_.operation && heard_enough()) decide();
   check_finalize();
   if (state_ == State::stopped) return;
   const auto waiting = settings_.waits ? settings_.waits() : std::nullopt;
-  ask_who_is_late(waiting);
+  if (const auto operation = late_inquiry_.tick(still_between_ranks(waiting), now))
+    output_.broadcast({.type = FrameType::inquiry, .operation = *operation});
   if (service_ == nullptr) return;
   if (group_ != 0 && renewals_.due(now, state_ == State::in_network && waiting.has_value())) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);

@@ -156,8 +156,6 @@ class Coordinator {
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void abort_as_gone(const std::string& text);
   void renew(transport::TimePoint now);
-  void ask_who_is_late(const std::optional<CoordinatorSettings::Waiting>& waiting);
-  [[nodiscard]] LateLog::Group group_of_late() const;
 
   CoordinatorOutput& output_;
   GroupService* service_;
@@ -173,7 +171,7 @@ class Coordinator {
     transport::TimePoint next = transport::TimePoint::max();
     transport::TimePoint last{};
     bool under_way = false;  // the manager has not answered the last renewal
-    LateLog late{};
+    LateLog late;
     /// Returns true if it is time for the next renewal. `waits`: the ranks may wait for a late rank.
     [[nodiscard]] bool due(transport::TimePoint now, bool waits) const;
   };
@@ -203,14 +201,16 @@ class Coordinator {
   RollCall finalized_;
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
   bool finalize_asked_ = false;  // rank 0 has asked the ranks in which operation they wait
-  // The inquiry that is under way.
-  std::optional<std::uint64_t> stalled_operation_;
-  bool suspicion_ = false;     // asked before the time-out: only a hanging tree or a mismatch has consequences
-  bool disagreement_ = false;  // asked because of a mismatch: only a mismatch has consequences
-  std::uint32_t stalled_rank_ = 0;
-  std::string stalled_text_;
-  transport::TimePoint decide_at_{};
-  std::vector<std::optional<Progress>> progress_;
+  struct Inquiry {
+    std::optional<std::uint64_t> operation{};  // the operation that does not end; nullopt: no inquiry is under way
+    bool suspicion = false;     // asked before the time-out: only a hanging tree or a mismatch has consequences
+    bool disagreement = false;  // asked because of a mismatch: only a mismatch has consequences
+    std::uint32_t rank = 0;     // the rank that waits
+    std::string text{};         // the event for which it waits
+    transport::TimePoint decide_at{};
+    std::vector<std::optional<Progress>> progress{};  // by rank
+  };
+  Inquiry inquiry_;
   std::vector<bool> silent_;     // by rank: true if the rank has not answered since the last inquiry
   std::shared_ptr<bool> alive_;  // false once this object is gone; late answers of the service check it
 };

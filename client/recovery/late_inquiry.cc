@@ -34,12 +34,12 @@ std::vector<LateRank> LateInquiry::late(transport::Duration lag) const {
   return late;
 }
 
-std::optional<std::uint64_t> LateInquiry::tick(const std::optional<Wait>& own, const LateLog::Group& group,
-                                               TimePoint now, const LateLog::Tell& tell) {
+std::optional<std::uint64_t> LateInquiry::tick(const std::optional<Wait>& own, TimePoint now) {
+  if (!log_.tells()) return std::nullopt;
   const auto wait = wait_now(own, now);
   if (!wait || wait->operation != operation_) {
     under_way_ = false;
-    if (operation_) log_.take({}, group, now, tell);
+    if (operation_) log_.take({}, now);
     operation_.reset();
     if (!wait) return std::nullopt;
     operation_ = wait->operation;
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> LateInquiry::tick(const std::optional<Wait>& own, c
   if (under_way_) {
     if (!heard_all() && now < until_) return std::nullopt;
     under_way_ = false;
-    log_.take(late(wait->time), group, now, tell);
+    log_.take(late(wait->time), now);
     return std::nullopt;
   }
   if (now < next_) return std::nullopt;

@@ -25,16 +25,16 @@ class LateInquiry {
     transport::Duration time{};
   };
 
-  explicit LateInquiry(std::uint32_t nranks) : answers_(nranks) {}
+  /// `group` is the log's, in which each rank is a member.
+  LateInquiry(LateLog::Group group, LateLog::Tell tell)
+      : answers_(group.members), log_(std::move(group), std::move(tell)) {}
 
   /// Notes that another rank waits in this operation: rank 0 itself may be late.
   void another_waits(std::uint64_t operation, transport::TimePoint now) noexcept { word_ = {operation, now}; }
   /// Notes a rank's answer.
   void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
-  /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits. `tell` gets the
-  /// lines about late ranks.
-  [[nodiscard]] std::optional<std::uint64_t> tick(const std::optional<Wait>& own, const LateLog::Group& group,
-                                                  transport::TimePoint now, const LateLog::Tell& tell);
+  /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits.
+  [[nodiscard]] std::optional<std::uint64_t> tick(const std::optional<Wait>& own, transport::TimePoint now);
 
  private:
   enum class Answer : std::uint8_t { none, called, not_called };

@@ -14,17 +14,18 @@ std::string late_line(const std::string& name, const LateRank& late, std::uint64
   return line + "; " + std::to_string(others) + (others == 1 ? " other waits" : " others wait");
 }
 
-void LateLog::take(std::vector<LateRank> late, const Group& group, transport::TimePoint now, const Tell& tell) {
-  std::erase_if(late, [&group](const LateRank& one) { return one.rank >= group.members; });
+void LateLog::take(std::vector<LateRank> late, transport::TimePoint now) {
+  if (!tell_) return;
+  std::erase_if(late, [this](const LateRank& one) { return one.rank >= group_.members; });
   if (told_ && std::ranges::find(late, told_->rank, &LateRank::rank) == late.end()) {
-    tell(told_->name + " is no longer late", false);
+    tell_(told_->name + " is no longer late", false);
     told_.reset();
   }
   if (told_ || late.empty() || (told_at_ && now - *told_at_ < kPause)) return;
   const LateRank& latest = late.front();
-  told_ = {.rank = latest.rank, .name = group.name_of(latest.rank)};
+  told_ = {.rank = latest.rank, .name = group_.name_of(latest.rank)};
   told_at_ = now;
-  tell(late_line(told_->name, latest, group.ranks - std::min<std::uint64_t>(group.ranks, late.size())), true);
+  tell_(late_line(told_->name, latest, group_.ranks - std::min<std::uint64_t>(group_.ranks, late.size())), true);
 }
 
 }  // namespace tributary::client

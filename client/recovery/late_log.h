@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tributary/protocol/late_rank.h"
@@ -24,14 +25,21 @@ class LateLog {
     std::function<std::string(std::uint32_t)> name_of{};  // returns a member's name for people
   };
 
+  /// `tell`: an empty function: there is no log.
+  LateLog(Group group, Tell tell) : group_(std::move(group)), tell_(std::move(tell)) {}
+
   /// Takes the late ranks of an answer, the greatest lag first.
-  void take(std::vector<LateRank> late, const Group& group, transport::TimePoint now, const Tell& tell);
+  void take(std::vector<LateRank> late, transport::TimePoint now);
+  [[nodiscard]] std::uint32_t members() const noexcept { return group_.members; }
+  [[nodiscard]] bool tells() const noexcept { return static_cast<bool>(tell_); }
 
  private:
   struct Told {
     std::uint32_t rank;
     std::string name;
   };
+  const Group group_;
+  const Tell tell_;
   std::optional<Told> told_;  // the rank that the log has named, until it is no longer late
   std::optional<transport::TimePoint> told_at_;
 };

@@ -16,12 +16,7 @@ constexpr std::uint64_t kLateOperation = 7;
 
 class LateInquiryTest : public ::testing::Test {
  protected:
-  std::optional<std::uint64_t> tick(const std::optional<Wait>& own) {
-    const LateLog::Group group{.members = kLateRanks, .ranks = kLateRanks, .name_of = [](std::uint32_t rank) {
-                                 return "rank " + std::to_string(rank);
-                               }};
-    return inquiry_.tick(own, group, now_, [&](const std::string& line, bool) { lines_.push_back(line); });
-  }
+  std::optional<std::uint64_t> tick(const std::optional<Wait>& own) { return inquiry_.tick(own, now_); }
   void answer(std::uint32_t rank, bool called, std::uint64_t operation = kLateOperation) {
     inquiry_.on_progress(rank, operation, {.called = called});
   }
@@ -32,9 +27,12 @@ class LateInquiryTest : public ::testing::Test {
     ASSERT_EQ(tick(own), std::nullopt);
   }
 
-  LateInquiry inquiry_{kLateRanks};
   transport::TimePoint now_{1h};
   std::vector<std::string> lines_;
+  LateInquiry inquiry_{{.members = kLateRanks,
+                        .ranks = kLateRanks,
+                        .name_of = [](std::uint32_t rank) { return "rank " + std::to_string(rank); }},
+                       [this](const std::string& line, bool) { lines_.push_back(line); }};
   const Wait wait_{kLateOperation, 1200ms};
 };
 

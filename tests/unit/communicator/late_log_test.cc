@@ -13,15 +13,15 @@ using ::testing::IsEmpty;
 class LateLogTest : public ::testing::Test {
  protected:
   std::vector<std::string> take(const std::vector<LateRank>& late) {
-    std::vector<std::string> lines;
-    const LateLog::Group group{.members = 64, .ranks = 64, .name_of = [](std::uint32_t rank) {
-                                 return "rank " + std::to_string(rank) + " on host node-5";
-                               }};
-    log_.take(late, group, now_,
-              [&](const std::string& line, bool is_late) { lines.push_back((is_late ? "warn: " : "info: ") + line); });
-    return lines;
+    log_.take(late, now_);
+    return std::exchange(lines_, {});
   }
-  LateLog log_;
+  std::vector<std::string> lines_;
+  LateLog log_{
+      {.members = 64,
+       .ranks = 64,
+       .name_of = [](std::uint32_t rank) { return "rank " + std::to_string(rank) + " on host node-5"; }},
+      [this](const std::string& line, bool is_late) { lines_.push_back((is_late ? "warn: " : "info: ") + line); }};
   transport::TimePoint now_{1h};
 };
 
