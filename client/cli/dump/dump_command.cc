@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
+#include "client/cli/dump/aggregator_waits.h"
 #include "client/cli/dump/fr_trace.h"
 #include "client/cli/dump/gather.h"
 #include "client/cli/dump/ports.h"
@@ -56,7 +59,43 @@ void print_late(const GroupRecords& groups) {
   std::fputs(text.empty() ? "no operation has waited for a rank for 100 ms\n" : text.c_str(), stdout);
 }
 
-void print_json(const Gathered& gathered, bool only_late) {
+/// Asks the aggregators of the jobs in the records, if a manager is given.
+AggregatorWaits waits_of(const GroupRecords& groups, const ManagerOptions& options) {
+  AggregatorWaits waits;
+  if (manager_url(options).empty()) return waits;
+  std::set<std::string> jobs;
+  for (const auto& [key, group] : groups) jobs.insert(group.job);
+  for (const std::string& job : jobs) {
+    const auto places = ask_places(options, job);
+    if (!places) {
+      waits.silent.push_back("aggregators of job '" + job + "': " + places.error().message);
+      continue;
+    }
+    AggregatorWaits of_job = ask_what_aggregators_wait_for(places->aggregators, job);
+    std::ranges::move(of_job.lanes, std::back_inserter(waits.lanes));
+    std::ranges::move(of_job.silent, std::back_inserter(waits.silent));
+  }
+  return waits;
+}
+
+void tell_silent(const std::vector<std::string>& silent) {
+  for (const std::string& sentence : silent)
+    std::fprintf(stderr, "tributary dump: no record from %s\n", printable(sentence).c_str());
+}
+
+int save(const std::string& folder, const std::string& into) {
+  std::vector<std::string> silent;
+  const auto saved = save_records(folder, into, silent);
+  tell_silent(silent);
+  if (!saved) {
+    std::fprintf(stderr, "tributary dump: %s\n", saved.error().message.c_str());
+    return exit_code_of(saved.error().code);
+  }
+  std::printf("the records of %zu processes of ranks are in %s\n", *saved, into.c_str());
+  return *saved > 0 ? kExitGood : kExitFailed;
+}
+
+void print_json(const Gathered& gathered, const AggregatorWaits& waits, bool only_late) {
   json groups = json::array();
   for (const auto& [key, group] : gathered.groups) {
     const Verdict verdict = verdict_on(group);
@@ -71,7 +110,10 @@ void print_json(const Gathered& gathered, bool only_late) {
                       {"verdict", to_json(verdict)},
                       {"records", std::move(ranks)}});
   }
-  const json document{{"groups", std::move(groups)}, {"without_record", gathered.silent}};
+  std::vector<std::string> silent = gathered.silent;
+  std::ranges::copy(waits.silent, std::back_inserter(silent));
+  const json document{
+      {"groups", std::move(groups)}, {"aggregators_wait", to_json(waits)}, {"without_record", std::move(silent)}};
   std::puts(document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 
@@ -89,6 +131,7 @@ int write_fr_trace(const GroupRecords& groups, const std::string& into) {
 
 int dump(const DumpOptions& options) {
   const std::string folder = status_folder(options.folder);
+  if (!options.save.empty()) return save(folder, options.save);
   auto gathered = gather(folder, options.only_late ? Question::calls : Question::whole);
   if (!gathered) {
     std::fprintf(stderr, "tributary dump: %s; --dir names the folder of the ranks' status ports\n",
@@ -97,23 +140,21 @@ int dump(const DumpOptions& options) {
   }
   if (!options.job.empty())
     std::erase_if(gathered->groups, [&](const auto& it) { return it.first.first != options.job; });
-  if (options.form != DumpForm::json) {
-    for (const std::string& sentence : gathered->silent)
-      std::fprintf(stderr, "tributary dump: no record from %s\n", printable(sentence).c_str());
-  }
+  if (options.form != DumpForm::json) tell_silent(gathered->silent);
   if (gathered->groups.empty()) {
     std::fprintf(stderr, "tributary dump: no rank%s has a status port or a record in %s\n",
                  options.job.empty() ? "" : (" of job '" + printable(options.job) + "'").c_str(), folder.c_str());
     return kExitFailed;
   }
   if (options.form == DumpForm::fr_trace) return write_fr_trace(gathered->groups, options.into);
+  const AggregatorWaits waits = waits_of(gathered->groups, options.manager);
   if (options.form == DumpForm::json) {
-    print_json(*gathered, options.only_late);
-  } else if (options.only_late) {
-    print_late(gathered->groups);
-  } else {
-    print_text(gathered->groups, options.last);
+    print_json(*gathered, waits, options.only_late);
+    return kExitGood;
   }
+  tell_silent(waits.silent);
+  options.only_late ? print_late(gathered->groups) : print_text(gathered->groups, options.last);
+  std::fputs(to_text(waits).c_str(), stdout);
   return kExitGood;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "client/cli/dump/dump_command.h"
+#include "client/cli/manager/access_options.h"
 #include "service-kit/program_options.h"
 
 namespace tributary::cli {
@@ -57,6 +58,12 @@ void describe_dump(CLI::App& app, std::function<int()>& action) {
                       {.value = "N", .help = "How many operations of each rank the text shows", .standard = "3"});
   sub->add_flag("--only-late", options->only_late,
                 "Show only the ranks for whose call others have waited 100 ms or longer");
+  service::add_text(*sub, "--save", options->save,
+                    {.value = "FOLDER",
+                     .help = "Save the records of this machine's ranks in this folder, which several hosts may share; "
+                             "compare them by --dir FOLDER"});
+  add_access(*sub, options->manager);
+  add_time_limit(*sub, options->manager);
   sub->callback([=, &action] {
     check(*options);
     action = [=] { return dump(*options); };

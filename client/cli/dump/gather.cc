@@ -5,6 +5,9 @@
 #include <iterator>
 
 #include "client/cli/dump/ports.h"
+#include "client/cli/meter/own_host.h"
+#include "service-kit/status_folder.h"
+#include "service-kit/whole_file.h"
 
 namespace tributary::cli {
 namespace {
@@ -38,6 +41,28 @@ Result<Gathered> gather(const std::string& folder, Question question) {
          answer.trouble.empty() ? add_document(gathered.groups, answer.text) : fail(Errc::io, answer.trouble));
   }
   return gathered;
+}
+
+Result<std::size_t> save_records(const std::string& folder, const std::string& into, std::vector<std::string>& silent) {
+  const auto ports = ports_in(folder);
+  if (!ports) return std::unexpected(ports.error());
+  std::error_code failed;
+  std::filesystem::create_directories(into, failed);
+  if (failed) return fail(Errc::io, into + " cannot be made: " + failed.message());
+  std::size_t saved = 0;
+  for (const PortAnswer& answer : ask_ports(*ports, line_of(Question::whole))) {
+    if (!answer.trouble.empty()) {
+      silent.push_back(answer.port + ": " + answer.trouble);
+      continue;
+    }
+    // A port's name is unique on its host, and the host's name makes it unique among the hosts that share the folder.
+    const std::string path = into + "/" + service::file_name_of(meter::own_host()) + "-" +
+                             std::filesystem::path(answer.port).stem().string() + ".json";
+    if (const Status written = service::write_whole_file(path, answer.text, 0600); !written)
+      return fail(Errc::io, path + " was not written: " + written.error().message);
+    ++saved;
+  }
+  return saved;
 }
 
 }  // namespace tributary::cli

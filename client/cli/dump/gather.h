@@ -18,6 +18,12 @@ enum class Question : std::uint8_t {
   calls,  // the oldest operation that has not succeeded, and the last one: enough for the verdict
 };
 
+/// Asks every port in the folder for its record, and saves each answer as a file for gather() in the folder `into`, which
+/// is made if it is missing. Returns the number of files. Errc::io: a folder cannot be read, or a file not be written.
+/// `silent` gets the ports that gave no record.
+[[nodiscard]] Result<std::size_t> save_records(const std::string& folder, const std::string& into,
+                                               std::vector<std::string>& silent);
+
 /// Asks every port in the folder at the same time, and reads every file *.json that a failed communicator left there.
 /// Errc::io: the folder cannot be read.
 [[nodiscard]] Result<Gathered> gather(const std::string& folder, Question question);

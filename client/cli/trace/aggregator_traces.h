@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/trace/job_places.h"
+#include "client/cli/manager/job_places.h"
 #include "client/cli/trace/trace_recordings.h"
 
 namespace tributary::cli {

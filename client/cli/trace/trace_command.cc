@@ -19,7 +19,7 @@
 #include "client/cli/trace/aggregator_traces.h"
 #include "client/cli/trace/alignment.h"
 #include "client/cli/trace/chrome_trace.h"
-#include "client/cli/trace/job_places.h"
+#include "client/cli/trace/missing_ranks.h"
 #include "client/cli/trace/otlp_spans.h"
 #include "client/cli/trace/trace_parts.h"
 #include "client/cli/trace/trace_recordings.h"

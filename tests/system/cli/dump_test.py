@@ -7,6 +7,7 @@
 import json
 import os
 import pickle
+import re
 import signal
 import socket
 import subprocess
@@ -213,6 +214,43 @@ class Dump(unittest.TestCase):
                 asking.sendall(line.encode() + b"\n")
                 with asking.makefile() as answer:
                     self.assertIn(expected, answer.read())
+
+    def test_compares_the_records_that_several_hosts_have_saved(self) -> None:
+        shared = self.folder / "shared"
+        hosts = {name: self.folder / name for name in ("alpha", "beta")}
+        of_rank = [{"TRIBUTARY_STATUS_DIR": str(folder)} for folder in (hosts["alpha"], hosts["alpha"], hosts["beta"], hosts["beta"])]
+        identity = self.start(0, "reduce", (), **of_rank[0]).stdout.readline().split()[1]
+        for rank in range(1, RANKS):
+            self.start(rank, "absent" if rank == ABSENT else "reduce", (identity,), **of_rank[rank])
+        for process in self.processes:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+        self.wait_until(lambda: "has not ended" in self.dump(folder=hosts["alpha"]).stdout, "the ranks do not wait")
+        for name, folder in hosts.items():
+            saved = subprocess.run([self.tributary, "dump", "--dir", folder, "--save", shared], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
+                                   env=os.environ | {"TRIBUTARY_HOST_ID": name})
+            self.assertEqual((saved.returncode, saved.stderr, saved.stdout), (0, "", f"the records of 2 processes of ranks are in {shared}\n"))
+        self.assertEqual(len(list(shared.iterdir())), RANKS)
+        (group,) = self.groups(folder=shared)
+        self.assertEqual((group["verdict"]["not_called"], group["verdict"]["waiting"], group["verdict"]["no_record"]), ([ABSENT], OTHERS, []))
+        self.assertEqual(self.dump("--save", "/proc/nowhere", folder=hosts["alpha"]).returncode, 1)
+
+    def test_shows_for_whom_an_aggregator_waits(self) -> None:
+        command = f'echo "$TRIBUTARY_MANAGER" > {self.folder}/url; echo $$ > {self.folder}/pid-$RANK; exec {self.tributary} perf all_reduce -b 64K -e 64K -n 100000000 -w 1 -c 0'
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRIBUTARY_")}
+        environment |= {"TRIBUTARY_STATUS_DIR": str(self.ports), "TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off", "TRIBUTARY_JOB": "training"}
+        run = subprocess.Popen([self.tributary, "run", "--ranks", "3", "--aggregators", "1", "--", "sh", "-c", command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.wait, LIMIT_SECONDS)
+        self.addCleanup(run.terminate)
+        self.wait_until(lambda: any(record["operations"] and record["operations"][-1]["path"] == "in-network" for group in self.groups() for record in group["records"]), "the ranks do not use the tree")
+        late = int((self.folder / "pid-1").read_text())
+        os.kill(late, signal.SIGSTOP)
+        self.addCleanup(os.kill, late, signal.SIGCONT)
+        manager = ("--manager", (self.folder / "url").read_text().strip())
+        expected = r"^aggregator aggregator-0, lane 0 of group [0-9]+: a segment has waited for rank 1 for [0-9.]+ s$"
+        self.wait_until(lambda: re.search(expected, self.dump(*manager).stdout, re.MULTILINE), "the dump does not show for whom the aggregator waits")
+        (wait,) = json.loads(self.dump("--form", "json", *manager).stdout)["aggregators_wait"]
+        self.assertEqual((wait["aggregator"], wait["lane"], wait["waits_for"]), ("aggregator-0", 0, ["rank 1"]))
+        self.assertIn("no record from aggregators of job 'training': ", self.dump("--manager", "http://127.0.0.1:1").stderr)
 
     def test_says_that_nothing_is_there(self) -> None:
         self.ports.mkdir()

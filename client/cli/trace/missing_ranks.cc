@@ -1,44 +1,13 @@
-#include "client/cli/trace/job_places.h"
+#include "client/cli/trace/missing_ranks.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <set>
 
 #include "client/cli/dump/verdict.h"
 
 namespace tributary::cli {
 namespace {
-
-using nlohmann::json;
-
-/// Adds the names of a tree's aggregators. The manager bounds the number of levels.
-void add_names(std::set<std::string>& names, const json& node) {
-  if (!node.contains("aggregator")) return;
-  names.insert(node.at("aggregator").get<std::string>());
-  for (const json& child : node.at("children")) add_names(names, child);
-}
-
-Result<JobPlaces> places_of(manager_client::ManagerClient& client, const std::string& job) {
-  const auto groups = client.get("/v1/groups");
-  if (!groups) return std::unexpected(groups.error());
-  JobPlaces places;
-  std::set<std::string> names;
-  for (const json& one : groups->at("groups")) {
-    if (one.at("job").get<std::string>() != job) continue;
-    const auto group = client.get("/v1/groups/" + std::to_string(one.at("group").get<std::uint64_t>()));
-    if (!group) continue;  // it has ended meanwhile
-    places.hosts.push_back(group->at("hosts").get<std::vector<std::string>>());
-    for (const json& tree : group->at("trees")) add_names(names, tree.at("root"));
-  }
-  if (names.empty()) return places;
-  const auto aggregators = client.get("/v1/aggregators");
-  if (!aggregators) return std::unexpected(aggregators.error());
-  for (const json& one : aggregators->at("aggregators")) {
-    const auto name = one.at("name").get<std::string>();
-    if (names.contains(name)) places.aggregators.push_back({.name = name, .http = one.at("http").get<std::string>()});
-  }
-  return places;
-}
 
 /// Returns a text such as "rank 2 on host node-2", or "ranks 2-3" if the manager does not know them by number.
 std::string with_host(const Ranks& ranks, std::uint32_t all, const JobPlaces& places) {
@@ -68,16 +37,6 @@ std::string other_hosts(const std::vector<TracedRank>& traced, const JobPlaces& 
 }
 
 }  // namespace
-
-Result<JobPlaces> ask_places(const ManagerOptions& options, const std::string& job) {
-  auto client = connect(options);
-  if (!client) return std::unexpected(client.error());
-  try {
-    return places_of(*client, job);
-  } catch (const json::exception& error) {
-    return fail(Errc::corrupt, std::string("the manager's answer is not what this version expects: ") + error.what());
-  }
-}
 
 std::vector<std::string> missing_ranks(const std::vector<TracedRank>& traced, const JobPlaces& places) {
   std::map<std::string, std::pair<std::uint32_t, std::set<std::uint32_t>>> groups;

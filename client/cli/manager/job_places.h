@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "client/cli/manager/access.h"
-#include "client/cli/trace/trace_parts.h"
+#include "tributary/protocol/error.h"
 
 namespace tributary::cli {
 
@@ -18,8 +18,5 @@ struct JobPlaces {
 };
 /// Asks the manager. Errc::bad_config: no manager is given; other errors: it did not answer as expected.
 [[nodiscard]] Result<JobPlaces> ask_places(const ManagerOptions& options, const std::string& job);
-
-/// Returns a sentence about the ranks of each group that are not among the traced ones, with their hosts.
-[[nodiscard]] std::vector<std::string> missing_ranks(const std::vector<TracedRank>& traced, const JobPlaces& places);
 
 }  // namespace tributary::cli
