@@ -23,7 +23,8 @@ running=$!
 mapped=
 while kill -0 "$running" 2>/dev/null; do
   for aggregator in $(pgrep -x tributary-aggre); do
-    file=$(sed -n 's|.* \(/.*tributary-aggregator-verbs\.so\)$|\1|p' "/proc/$aggregator/maps" 2>/dev/null | head -n 1)
+    # The process may have ended: then the file cannot be read.
+    file=$(sed -n 's|.* \(/.*tributary-aggregator-verbs\.so\)$|\1|p' "/proc/$aggregator/maps" 2>/dev/null | head -n 1) || true
     mapped=${file:-$mapped}
   done
   sleep 0.1
