@@ -15,17 +15,17 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectLimit{1000}, kRequestLimit{10000};
 constexpr std::uint64_t kAnswerBytesMax = std::uint64_t{64} << 20;
-constexpr service::HttpServerWords kWords{
+constexpr service::HttpServerWords kPageWords{
     .name = "the aggregator", .advice = "check its http_listen", .kind = "aggregator URL", .default_port = "7472"};
 
 }  // namespace
 
 Result<std::string> page_at(const std::string& url, const std::string& target) {
-  const auto read = service::parse_url(url, kWords);
+  const auto read = service::parse_url(url, kPageWords);
   if (!read) return std::unexpected(read.error());
   auto tls = manager_client::tls_for(url, tls_files());
   if (!tls) return std::unexpected(tls.error());
-  service::HttpClient client(kWords, std::move(*tls));
+  service::HttpClient client(kPageWords, std::move(*tls));
   auto answer = client.run(*read, {.method = "GET",
                                    .target = target,
                                    .authorization = {},

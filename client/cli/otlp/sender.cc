@@ -12,10 +12,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr service::HttpServerWords kWords{.name = "the collector",
-                                          .advice = "check that it runs, and that it takes OTLP over HTTP there",
-                                          .kind = "collector URL",
-                                          .default_port = kOtlpPort};
+constexpr service::HttpServerWords kCollectorWords{
+    .name = "the collector",
+    .advice = "check that it runs, and that it takes OTLP over HTTP there",
+    .kind = "collector URL",
+    .default_port = kOtlpPort};
 constexpr std::chrono::milliseconds kConnectLimit{2000}, kRequestLimit{10'000};
 constexpr std::uint64_t kAnswerBytesMax = 1U << 16;
 constexpr std::size_t kReasonBytesMax = 200;
@@ -41,11 +42,11 @@ std::string rejection_in(const std::string& body) {
 }  // namespace
 
 Result<OtlpSender> OtlpSender::open(const std::string& url) {
-  auto parsed = service::parse_url(url, kWords);
+  auto parsed = service::parse_url(url, kCollectorWords);
   if (!parsed) return fail(Errc::bad_argument, parsed.error().message);
   auto tls = manager_client::tls_for(url, tls_files());
   if (!tls) return std::unexpected(tls.error());
-  return OtlpSender(std::move(*parsed), std::make_unique<service::HttpClient>(kWords, std::move(*tls)));
+  return OtlpSender(std::move(*parsed), std::make_unique<service::HttpClient>(kCollectorWords, std::move(*tls)));
 }
 
 Status OtlpSender::send(std::string_view signal, const std::string& document) {

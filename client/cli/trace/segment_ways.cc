@@ -3,7 +3,7 @@
 namespace tributary::cli {
 namespace {
 
-constexpr int kLevelsMax = 16;  // names of children may form a circle, if an aggregator lies
+constexpr int kWayLevelsMax = 16;  // names of children may form a circle, if an aggregator lies
 
 const std::vector<SegmentEvent>& segments_of(const TraceParts& parts, std::size_t participant) {
   const std::size_t ranks = parts.ranks.size();
@@ -80,7 +80,7 @@ std::vector<SegmentStop> SegmentWays::way_of(SegmentStop sent) const {
   std::vector<std::size_t> passed;  // the aggregators' participants, from the leaf to the root
   const auto leaf = parent_of_rank_.find({key.lane, event.member});
   const Parent* parent = leaf == parent_of_rank_.end() ? nullptr : &leaf->second;
-  for (int level = 0; parent != nullptr && level < kLevelsMax; ++level) {
+  for (int level = 0; parent != nullptr && level < kWayLevelsMax; ++level) {
     const std::size_t participant = parts_.ranks.size() + parent->aggregator;
     const Found* const here = find(participant, key);
     if (here != nullptr && here->came_up.contains(parent->child)) add(participant, here->came_up.at(parent->child));

@@ -224,7 +224,8 @@ class Dump(unittest.TestCase):
             self.start(rank, "absent" if rank == ABSENT else "reduce", (identity,), **of_rank[rank])
         for process in self.processes:
             self.assertEqual(process.stdout.readline(), "ready\n")
-        self.wait_until(lambda: "has not ended" in self.dump(folder=hosts["alpha"]).stdout, "the ranks do not wait")
+        called = lambda folder: [record["rank"] for group in self.groups(folder=folder) for record in group["records"] if record["called"] == 2]
+        self.wait_until(lambda: called(hosts["alpha"]) + called(hosts["beta"]) == OTHERS, "the ranks do not wait")
         for name, folder in hosts.items():
             saved = subprocess.run([self.tributary, "dump", "--dir", folder, "--save", shared], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
                                    env=os.environ | {"TRIBUTARY_HOST_ID": name})
