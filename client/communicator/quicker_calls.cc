@@ -69,9 +69,9 @@ std::vector<QuickerCall> quicker_calls(const FlightRecord::Snapshot& record, con
   return found;
 }
 
-std::string to_string(const QuickerCall& it) {
-  return std::string(tuning::text_of(it.way)) + ", " + tributary::to_string(it.call) + " would take " +
-         milliseconds(it.would_take_s) + ", not " + milliseconds(it.took_s);
+std::string to_string(const QuickerCall& call) {
+  return std::string(tuning::text_of(call.way)) + ", " + tributary::to_string(call.call) + " would take " +
+         milliseconds(call.would_take_s) + ", not " + milliseconds(call.took_s);
 }
 
 }  // namespace tributary::client

@@ -120,7 +120,7 @@ class Writer {
   void add_moment(std::size_t participant, std::size_t event, std::string arguments);
   static void settle(Thread& thread);
   void add_flows();
-  void add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices);
+  void add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices) const;
   void write_process(std::ostream& out, std::size_t number) const;
 
   const TraceParts& parts_;
@@ -246,7 +246,7 @@ void Writer::add_flows() {
   }
 }
 
-void Writer::add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices) {
+void Writer::add_flow(const std::vector<SegmentStop>& way, const std::map<SegmentStop, Slice*>& slices) const {
   const std::uint64_t id = counts_.segments + counts_.messages;
   for (const SegmentStop& stop : way) {
     const char phase = stop == way.front() ? 's' : stop == way.back() ? 'f' : 't';

@@ -180,10 +180,11 @@ TEST_F(TraceTest, MessagesOfOtherGroupsAreOthers) {
 TEST_F(TraceTest, MessagesBetweenRanksTellTheDifferenceOfTheirClocks) {
   constexpr std::int64_t kAhead = 3'600'000'000'123;
   parts_.ranks[1].clock = 1;
-  for (int i = 0; i < 20; ++i) {
-    const std::int64_t at = kStart + i * 100 * kMicrosecond;
-    send_message(0, 1, static_cast<std::uint64_t>(2 * i), at, at + (5 + i) * kMicrosecond + kAhead);
-    send_message(1, 0, static_cast<std::uint64_t>(2 * i + 1), at + kAhead, at + (6 + i) * kMicrosecond);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto later = static_cast<std::int64_t>(i) * kMicrosecond;
+    const std::int64_t at = kStart + 100 * later;
+    send_message(0, 1, 2 * i, at, at + 5 * kMicrosecond + later + kAhead);
+    send_message(1, 0, 2 * i + 1, at + kAhead, at + 6 * kMicrosecond + later);
   }
   const auto offsets = offsets_of(parts_, SegmentWays(parts_));
   ASSERT_TRUE(offsets[1].within.has_value());
