@@ -54,7 +54,7 @@ http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequ
   message.set(http::field::user_agent, "tributary");
   message.set(http::field::accept, "application/json");
   if (!from.authorization.empty()) message.set(http::field::authorization, from.authorization);
-  if (!from.extra_name.empty()) message.set(from.extra_name, from.extra_value);
+  for (const auto& [name, value] : from.headers) message.set(name, value);
   if (!from.body.empty()) message.set(http::field::content_type, "application/json");
   message.body() = from.body;
   message.keep_alive(from.keep_alive);

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "service-kit/tls/tls_context.h"
 #include "tributary/protocol/error.h"
@@ -43,7 +45,7 @@ struct HttpRequest {
   /// True: use the previous request's connection, and keep it open for the next request. If the server has closed this
   /// connection meanwhile, the client sends the request a second time: the server must be able to handle it twice.
   bool keep_alive = false;
-  std::string extra_name{}, extra_value{};  // an additional header; empty: none
+  std::vector<std::pair<std::string, std::string>> headers{};  // additional headers
 };
 
 struct HttpAnswer {

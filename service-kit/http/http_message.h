@@ -20,6 +20,16 @@ struct HttpHead {
   std::string remote_address;
   std::string passed_on{};  // the header Tributary-Passed-On: another manager has passed the request on; empty: none
   std::shared_ptr<const Certificate> certificate{};  // certificate of the other side, from a believed CA; null: none
+  std::string accept{}, if_none_match{}, last_event_id{};  // the headers of these names; empty: none
+};
+
+/// The body of an answer that goes on, such as a stream of events. The server calls it from one thread at a time, and
+/// again after a short time while no bytes are there.
+class HttpFlow {
+ public:
+  virtual ~HttpFlow() = default;
+  /// Returns the next bytes; empty: there are none yet; nullopt: the body has ended. Must not throw or block.
+  [[nodiscard]] virtual std::optional<std::string> next() = 0;
 };
 
 struct HttpReply {
@@ -27,6 +37,7 @@ struct HttpReply {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::shared_ptr<HttpFlow> flow{};  // sends this body, as long as it goes on, in place of `body`; null: sends `body`
 };
 
 /// The handler's decision after the head: an answer at once, or the most bytes of the body.

@@ -25,6 +25,7 @@ struct HttpServerSettings {
   std::chrono::milliseconds head_limit{5'000};      // time for a request's head; also between a stranger's requests
   std::chrono::milliseconds write_limit{30'000};    // time for one answer
   std::chrono::milliseconds idle_limit{60'000};     // time between two requests of a connection with a token
+  std::chrono::milliseconds flow_period{200};       // pause after which an answer that goes on is asked for more bytes
   std::uint32_t header_bytes_max = 16U << 10;
   std::uint64_t stranger_bytes_max = 64U << 20;  // the most bytes of answers to strangers under way
   std::shared_ptr<TlsContext> tls{};             // the server speaks only HTTPS; null: only HTTP

@@ -34,6 +34,15 @@ constexpr std::string_view kPlainAnswer =
     "\n";
 static_assert(kPlainAnswer.size() - kPlainAnswer.find("\r\n\r\n") - 4 == 91);
 
+template <class Message>
+void set_head(Message& message, const HttpReply& reply, const std::string& server) {
+  message.set(http::field::server, server);
+  message.set(http::field::content_type, reply.content_type);
+  message.set(http::field::cache_control, "no-store");
+  message.set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : reply.headers) message.set(name, value);
+}
+
 Source source_of_address(const asio::ip::address& address) {
   const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6();
   std::array<std::byte, 16> bytes{};
@@ -173,7 +182,10 @@ void HttpSession::on_head(error_code error) {
            .authorization = std::string(message[http::field::authorization]),
            .remote_address = remote_address_,
            .passed_on = std::string(message["Tributary-Passed-On"]),
-           .certificate = certificate_};
+           .certificate = certificate_,
+           .accept = std::string(message[http::field::accept]),
+           .if_none_match = std::string(message[http::field::if_none_match]),
+           .last_event_id = std::string(message["Last-Event-ID"])};
   if (head_.method == "HEAD") head_.method = "GET";
   Admission admission = handler_.admit(head_);
   if (admission.proved && !proved_) {
@@ -215,12 +227,9 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
   }
   keep_alive = keep_alive && !door_.closing();
   const bool head_only = parser_ && parser_->get().method() == http::verb::head;
+  if (reply.flow && !head_only) return begin_flow(std::move(reply));
   reply_ = {static_cast<http::status>(reply.status), 11};
-  reply_.set(http::field::server, settings_.server_name);
-  reply_.set(http::field::content_type, reply.content_type);
-  reply_.set(http::field::cache_control, "no-store");
-  reply_.set("X-Content-Type-Options", "nosniff");
-  for (const auto& [name, value] : reply.headers) reply_.set(name, value);
+  set_head(reply_, reply, settings_.server_name);
   reply_.keep_alive(keep_alive);
   const std::size_t length = reply.body.size();
   if (!head_only) reply_.body() = std::move(reply.body);
@@ -234,6 +243,50 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
     const auto& settings = self->settings_;
     self->read_head(self->proved_ ? settings.idle_limit : std::min(settings.idle_limit, settings.head_limit));
   });
+}
+
+/// Sends an answer that goes on, in chunks. Its connection takes no further request.
+void HttpSession::begin_flow(HttpReply reply) {
+  flow_ = std::move(reply.flow);
+  flow_head_ = {static_cast<http::status>(reply.status), 11};
+  set_head(flow_head_, reply, settings_.server_name);
+  flow_head_.keep_alive(false);
+  flow_head_.chunked(true);
+  flow_serializer_.emplace(flow_head_);
+  stream_.tcp().expires_after(settings_.write_limit);
+  http::async_write_header(stream_, *flow_serializer_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error) return self->end();
+    self->next_chunk();
+  });
+}
+
+/// Sends the next bytes of the flow, or waits for some. A slow reader gets no further bytes until it has taken the
+/// last ones, and is closed after the limit of a write.
+void HttpSession::next_chunk() {
+  idle_ = true;
+  if (!flow_ || door_.closing() || !still_believed()) return end();
+  auto bytes = flow_->next();
+  if (!bytes || !bytes->empty()) return send_chunk(std::move(bytes));
+  stream_.tcp().expires_never();
+  pause_.emplace(stream_.get_executor(), settings_.flow_period);
+  pause_->async_wait([self = shared_from_this()](error_code stopped) {
+    if (!stopped && self->stream_.tcp().socket().is_open()) self->next_chunk();
+  });
+}
+
+/// nullopt: sends the end of the body, and closes the connection.
+void HttpSession::send_chunk(std::optional<std::string> bytes) {
+  const bool last = !bytes;
+  if (last) flow_.reset();
+  stream_.tcp().expires_after(settings_.write_limit);
+  const auto sent = [self = shared_from_this(), last](error_code error, std::size_t) {
+    if (error) return self->end();
+    if (last) return self->drain();
+    self->next_chunk();
+  };
+  if (last) return asio::async_write(stream_, http::make_chunk_last(), sent);
+  chunk_ = std::move(*bytes);
+  asio::async_write(stream_, http::make_chunk(asio::buffer(chunk_)), sent);
 }
 
 /// Handles an error: answers the other side's mistakes, unless the other side is gone.
@@ -275,6 +328,7 @@ void HttpSession::discard() {
 
 void HttpSession::end() {
   door_.leave(id_);
+  flow_.reset();
   if (pause_) pause_->cancel();
   error_code ignored;
   stream_.tcp().socket().shutdown(Tcp::socket::shutdown_both, ignored);

@@ -36,6 +36,9 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
   void read_body();
   void on_body(boost::system::error_code error);
   void answer(HttpReply reply, bool keep_alive);
+  void begin_flow(HttpReply reply);
+  void next_chunk();
+  void send_chunk(std::optional<std::string> bytes);
   void on_error(boost::system::error_code error);
   void drain();
   void discard();
@@ -53,12 +56,15 @@ class HttpSession final : public HttpConnection, public std::enable_shared_from_
   Source source_;
   std::shared_ptr<const Certificate> certificate_;  // certificate of the other side; null: none
   std::chrono::steady_clock::time_point handshake_limit_;
-  std::optional<boost::asio::steady_timer> pause_;  // the wait before a handshake
+  std::optional<boost::asio::steady_timer> pause_;  // the wait before a handshake, or for more bytes of a flow
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpHead head_;
   boost::beast::http::response<boost::beast::http::string_body> reply_;
-  boost::beast::http::response<boost::beast::http::empty_body> go_on_;
+  boost::beast::http::response<boost::beast::http::empty_body> go_on_, flow_head_;
+  std::optional<boost::beast::http::response_serializer<boost::beast::http::empty_body>> flow_serializer_;
+  std::shared_ptr<HttpFlow> flow_;
+  std::string chunk_;
   std::array<char, 4096> discard_;
   std::size_t drained_ = 0;
   std::uint64_t taken_bytes_ = 0;  // bytes that the door has granted for the answer under way

@@ -42,6 +42,13 @@ std::string text_of(const service::Certificate& certificate) {
   return to_base64(std::as_bytes(std::span(lines)));
 }
 
+std::vector<std::pair<std::string, std::string>> headers_for(const HttpHead& head, const std::string& stated) {
+  std::vector<std::pair<std::string, std::string>> headers{{"Tributary-Passed-On", stated}};
+  if (!head.accept.empty()) headers.emplace_back("Accept", head.accept);
+  if (!head.last_event_id.empty()) headers.emplace_back("Last-Event-ID", head.last_event_id);
+  return headers;
+}
+
 std::shared_ptr<const service::Certificate> certificate_in(const std::string& text) {
   const auto bytes = from_base64(text);
   if (!bytes) return nullptr;
@@ -137,8 +144,7 @@ std::optional<HttpReply> Passing::pass(const std::string& leader, const HttpHead
              .request_limit = settings_.request_limit,
              .answer_bytes_max = kAnswerMax,
              .keep_alive = true,
-             .extra_name = "Tributary-Passed-On",
-             .extra_value = *stated});
+             .headers = headers_for(head, *stated)});
   // A cancelled client returns no further answers.
   give_back(client, read, answer || answer.error().code != Errc::aborted);
   if (!answer) {

@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <vector>
 
 namespace tributary::service {
@@ -50,6 +52,18 @@ class Client {
       all.append(bytes.data(), static_cast<std::size_t>(got));
     }
   }
+  std::string read_bytes(std::size_t count) {
+    std::string all(count, 0);
+    const ssize_t got = ::recv(socket_, all.data(), count, MSG_WAITALL);
+    all.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return all;
+  }
+  /// Reads to the end of the connection.
+  std::string read_all() {
+    std::string all;
+    for (std::string more = read_bytes(1); !more.empty(); more = read_bytes(1)) all += more;
+    return all;
+  }
   [[nodiscard]] bool hears() const {
     pollfd waits{socket_, POLLIN, 0};
     return ::poll(&waits, 1, kPatienceMs) == 1;
@@ -66,10 +80,34 @@ class Client {
   bool connected_ = false;
 };
 
+/// Sends a numbered line whenever one is due, and ends after the last one.
+class Lines final : public HttpFlow {
+ public:
+  Lines(std::atomic<int>& due, int count, std::size_t bytes, std::atomic<int>& living)
+      : due_(due), count_(count), bytes_(bytes), living_(living) {
+    ++living_;
+  }
+  ~Lines() override { --living_; }
+  std::optional<std::string> next() override {
+    if (sent_ == count_) return std::nullopt;
+    if (sent_ >= due_) return "";
+    return "line " + std::to_string(sent_++) + std::string(bytes_, '.') + "\n";
+  }
+
+ private:
+  std::atomic<int>& due_;
+  const int count_;
+  const std::size_t bytes_;
+  std::atomic<int>& living_;
+  int sent_ = 0;
+};
+
 class Page final : public HttpHandler {
  public:
   Admission admit(const HttpHead& head) override { return {.proved = head.authorization == "token"}; }
   HttpReply handle(const HttpHead& head, const std::string&) override {
+    if (head.path == "/lines")
+      return {.headers = {}, .flow = std::make_shared<Lines>(lines_due, lines, line_bytes, living)};
     return {.body = std::string(head.path == "/long" ? long_bytes : 2, '7'), .headers = {}};
   }
   HttpReply reject(unsigned status, const std::string& message) override {
@@ -78,6 +116,9 @@ class Page final : public HttpHandler {
             .headers = {}};
   }
   std::size_t long_bytes = 32U << 20;
+  int lines = 3;
+  std::size_t line_bytes = 0;
+  std::atomic<int> lines_due = 0, living = 0;
 };
 
 class Server : public testing::Test {
@@ -129,6 +170,46 @@ TEST_F(Server, ASilentStrangerIsClosedSoonAndAClientWithATokenIsNot) {
   EXPECT_TRUE(idle.ends());
   known.send(kGetWithToken);
   EXPECT_THAT(known.read(), StartsWith("HTTP/1.1 200"));
+}
+
+constexpr const char* kGetLines = "GET /lines HTTP/1.1\r\nHost: x\r\n\r\n";
+
+TEST_F(Server, AnAnswerThatGoesOnComesInChunksAndEnds) {
+  serve({.flow_period = 1ms});
+  Client client(port_);
+  client.send(kGetLines);
+  EXPECT_THAT(client.read(0), HasSubstr("Transfer-Encoding: chunked")) << "the head comes before the first line";
+  page_.lines_due = 1;
+  EXPECT_EQ(client.read_bytes(12), "7\r\nline 0\n\r\n") << "a line comes when it is due";
+  page_.lines_due = 3;
+  EXPECT_EQ(client.read_all(), "7\r\nline 1\n\r\n7\r\nline 2\n\r\n0\r\n\r\n");
+  EXPECT_EQ(page_.living, 0) << "the flow has ended with its last byte";
+}
+
+TEST_F(Server, AReaderThatTakesNothingIsClosedAndOthersAreServed) {
+  page_.lines = 1 << 20;
+  page_.line_bytes = 1U << 20;
+  page_.lines_due = page_.lines;
+  serve({.write_limit = 300ms, .flow_period = 1ms});
+  Client deaf(port_);
+  deaf.send(kGetLines);
+  ASSERT_TRUE(deaf.hears());
+  Client other(port_);
+  other.send(kGet);
+  EXPECT_THAT(other.read(), StartsWith("HTTP/1.1 200"));
+  for (int i = 0; i < 2'000 && page_.living != 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(page_.living, 0) << "the slow reader's stream is over";
+}
+
+TEST_F(Server, AServerThatStopsWaitsForNoStream) {
+  serve({.flow_period = 1ms});
+  Client client(port_);
+  client.send(kGetLines);
+  ASSERT_TRUE(client.hears());
+  const auto begin = std::chrono::steady_clock::now();
+  server_->stop(20s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  EXPECT_EQ(page_.living, 0);
 }
 
 TEST_F(Server, ARefusalIsJsonOfTheLengthThatItSays) {
