@@ -48,6 +48,7 @@ constexpr AccessRow row(std::string_view method, std::string_view pattern, std::
 
 constexpr std::array kTable{
     open_row("/", true),
+    open_row("/web/{file}", true),
     open_row("/healthz", true),
     open_row("/v1/openapi.json", true),
     open_row("/v1/version", true),
@@ -59,6 +60,8 @@ constexpr std::array kTable{
     read_row("/v1/groups"),
     read_row("/v1/groups/{id}", Owned::seen_group),
     read_row("/v1/trees"),
+    read_row("/v1/overview"),
+    read_row("/v1/events"),
     read_row("/v1/topology"),
     row("POST", "/v1/aggregators", Scope::aggregators, kAggregators),
     row("DELETE", "/v1/aggregators/{name}", Scope::aggregators, kAggregators, Owned::aggregator),

@@ -11,9 +11,11 @@
 #include "tree-manager/api/audit_log.h"
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
+#include "tree-manager/api/overview.h"
 #include "tree-manager/api/replies.h"
 #include "tree-manager/api/tenant_routes.h"
 #include "tree-manager/api/token_routes.h"
+#include "tree-manager/api/web_files.h"
 #include "tributary/protocol/assert.h"
 
 #ifndef TRIBUTARY_VERSION
@@ -46,8 +48,9 @@ std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-ApiSettings with_clock(ApiSettings settings) {
+ApiSettings with_defaults(ApiSettings settings) {
   if (!settings.unix_seconds) settings.unix_seconds = system_seconds;
+  if (!settings.events) settings.events = std::make_shared<const ClusterEvents>();
   return settings;
 }
 
@@ -85,15 +88,6 @@ Proof caller_of(const HttpHead& head, Authenticator& authenticator, const LiveCe
   return certificates->look(*head.certificate);
 }
 
-HttpReply page() {
-  HttpReply reply{.content_type = "text/html; charset=utf-8", .body = std::string(kIndexHtml), .headers = {}};
-  reply.headers.emplace_back(
-      "Content-Security-Policy",
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  return reply;
-}
-
 HttpReply openapi() {
   return {.body = std::string(kOpenApiJson), .headers = {}};
 }
@@ -128,7 +122,7 @@ HttpReply public_key(const Cluster& cluster) {
 
 Api::Api(FindCluster cluster, ApiSettings settings)
     : cluster_(std::move(cluster)),
-      settings_(with_clock(std::move(settings))),
+      settings_(with_defaults(std::move(settings))),
       authenticator_({.aggregator_token = settings_.aggregator_token, .job_token = settings_.job_token},
                      settings_.identity_keys, Revocations(),
                      [this](const std::string& text) {
@@ -163,7 +157,8 @@ void Api::add(std::string_view method, std::string_view pattern, std::uint64_t b
 }
 
 void Api::add_routes() {
-  add("GET", "/", 0, [](const Call&) { return page(); });
+  add("GET", "/", 0, [](const Call& call) { return web_file("index.html", call.head); });
+  add("GET", "/web/{file}", 0, [](const Call& call) { return web_file(call.parameters[0], call.head); });
   add("GET", "/healthz", 0, [](const Call&) { return json_reply({{"status", "ok"}}); });
   add("GET", "/metrics", 0, [this](const Call& call) {
     return HttpReply{.content_type = "text/plain; version=0.0.4; charset=utf-8",
@@ -179,8 +174,11 @@ void Api::add_routes() {
   add("GET", "/v1/aggregators/{name}", 0, &Api::get_aggregator);
   add("DELETE", "/v1/aggregators/{name}", kSmallBody, &Api::delete_aggregator);
   add("PUT", "/v1/aggregators/{name}/lease", kSmallBody, &Api::renew_aggregator);
-  add("POST", "/v1/aggregators/{name}/drain", kSmallBody, &Api::drain);
-  add("POST", "/v1/aggregators/{name}/undrain", kSmallBody, &Api::undrain);
+  for (const auto& [path, draining] :
+       {std::pair{"/v1/aggregators/{name}/drain", true}, std::pair{"/v1/aggregators/{name}/undrain", false}}) {
+    add("POST", path, kSmallBody,
+        [draining](const Call& call) { return done_reply(call.cluster->set_draining(call.parameters[0], draining)); });
+  }
   add("GET", "/v1/groups", 0, &Api::list_groups);
   add("POST", "/v1/groups", kGroupBody, &Api::create_group);
   add("GET", "/v1/groups/{id}", 0, &Api::get_group);
@@ -189,6 +187,13 @@ void Api::add_routes() {
   add("GET", "/v1/groups/{id}/tokens", 0, &Api::get_tokens);
   add("POST", "/v1/groups/{id}/rebuild", kGroupBody, &Api::rebuild_group);
   add("GET", "/v1/trees", 0, &Api::list_trees);
+  add("GET", "/v1/overview", 0, [this](const Call& call) {
+    return overview_reply(*call.cluster, call.head.query, settings_.events->log().last(),
+                          [&](const GroupRecord& group) { return sees(call.caller, group.owner, group.job); });
+  });
+  add("GET", "/v1/events", 0, [this](const Call& call) {
+    return events_reply(call.head, settings_.events->log(), streams_, event_reader(call));
+  });
   add("POST", "/v1/plan", kGroupBody, &Api::plan);
   add("GET", "/v1/topology", 0, &Api::get_topology);
   add("PUT", "/v1/topology", kTopologyBody, &Api::put_topology);
@@ -281,9 +286,26 @@ std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& c
   return error_reply(no_group(*id).error());
 }
 
-bool Api::sees(const Proof& caller, const GroupRecord& group) const {
+bool Api::sees(const Proof& caller, const std::string& tenant, const std::string& job) const {
   if (!settings_.reads_need_token || settings_.tenants_read_all || !caller.identity) return true;
-  return caller.identity->roles != Roles(Role::tenant) || owner_of(*caller.identity).owns(group);
+  return caller.identity->roles != Roles(Role::tenant) || owner_of(*caller.identity).owns(tenant, job);
+}
+
+/// A stream ends when the caller may no longer read, or when this manager no longer leads.
+EventReader Api::event_reader(const Call& call) {
+  const auto leads = [this, cluster = call.cluster] { return cluster_().get() == cluster; };
+  const bool known = call.caller.identity.has_value();
+  return {.caller = {.name = known ? "by " + call.caller.identity->name : "at " + call.head.remote_address,
+                     .stranger = !known},
+          .hears = [this, caller = call.caller](
+                       const Event& event) { return event.group == 0 || sees(caller, event.tenant, event.job); },
+          .goes_on =
+              [this, leads, head = call.head] {
+                const Proof now =
+                    caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
+                return leads() && !refuse_access(*match(head).route, now);
+              },
+          .live = call.head.passed_on.empty() && leads()};
 }
 
 /// Without a cluster this manager does not know the owners; the manager that leads checks them.

@@ -13,6 +13,7 @@
 #include "service-kit/rate_limit.h"
 #include "tree-manager/api/access_table.h"
 #include "tree-manager/api/certificate_identities.h"
+#include "tree-manager/api/event_routes.h"
 #include "tree-manager/api/standing.h"
 #include "tree-manager/identity/authenticator.h"
 #include "tree-manager/service/cluster.h"
@@ -38,6 +39,7 @@ struct ApiSettings {
   AuditLog* audit = nullptr;                               // nullptr: no log; must outlive the Api
   std::function<Standing()> standing{};                    // empty: the manager is alone, and leads
   std::function<std::int64_t()> unix_seconds{};            // empty: the system's clock
+  std::shared_ptr<const ClusterEvents> events{};           // the events of the cluster; nullptr: there are none
 };
 
 class Api final : public HttpHandler {
@@ -101,16 +103,15 @@ class Api final : public HttpHandler {
                                                       const Cluster& cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
   void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal = {}) const;
-  /// True if the caller may know of this group.
-  [[nodiscard]] bool sees(const Proof& caller, const GroupRecord& group) const;
+  /// True if the caller may know of the groups of this tenant and job.
+  [[nodiscard]] bool sees(const Proof& caller, const std::string& tenant, const std::string& job) const;
 
+  [[nodiscard]] EventReader event_reader(const Call& call);
   HttpReply register_aggregator(const Call& call);
   HttpReply list_aggregators(const Call& call);
   HttpReply get_aggregator(const Call& call);
   HttpReply delete_aggregator(const Call& call);
   HttpReply renew_aggregator(const Call& call);
-  HttpReply drain(const Call& call);
-  HttpReply undrain(const Call& call);
   HttpReply create_group(const Call& call);
   HttpReply list_groups(const Call& call);
   HttpReply get_group(const Call& call);
@@ -129,6 +130,7 @@ class Api final : public HttpHandler {
   std::vector<Route> routes_;
   service::RateLimit rate_limit_;
   std::unique_ptr<ApiMetrics> metrics_;
+  EventStreams streams_;
 };
 
 }  // namespace tributary::manager

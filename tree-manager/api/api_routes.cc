@@ -235,14 +235,6 @@ HttpReply Api::renew_aggregator(const Call& call) {
                      {"exchange_key", to_base64(keys->exchange.public_key())}});
 }
 
-HttpReply Api::drain(const Call& call) {
-  return done_reply(call.cluster->set_draining(call.parameters[0], true));
-}
-
-HttpReply Api::undrain(const Call& call) {
-  return done_reply(call.cluster->set_draining(call.parameters[0], false));
-}
-
 HttpReply Api::create_group(const Call& call) {
   auto spec = group_spec(call.body);
   if (!spec) return error_reply(spec.error());
@@ -261,7 +253,7 @@ HttpReply Api::create_group(const Call& call) {
 HttpReply Api::list_groups(const Call& call) {
   json list = json::array();
   for (const GroupView& view : call.cluster->groups()) {
-    if (sees(call.caller, *view.record)) list.push_back(to_json(view, false));
+    if (sees(call.caller, view.record->owner, view.record->job)) list.push_back(to_json(view, false));
   }
   return json_reply({{"groups", std::move(list)}});
 }
@@ -270,7 +262,7 @@ HttpReply Api::get_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
   if (!id) return error_reply(id.error());
   const auto view = call.cluster->group(*id);
-  if (view && !sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
+  if (view && !sees(call.caller, view->record->owner, view->record->job)) return error_reply(no_group(*id).error());
   return view ? json_reply(to_json(*view, true)) : error_reply(view.error());
 }
 
@@ -339,7 +331,7 @@ HttpReply Api::list_trees(const Call& call) {
   };
   if (call.head.query.empty()) {
     for (const GroupView& view : call.cluster->groups()) {
-      if (sees(call.caller, *view.record)) append(view);
+      if (sees(call.caller, view.record->owner, view.record->job)) append(view);
     }
     return json_reply({{"trees", std::move(list)}});
   }
@@ -349,7 +341,7 @@ HttpReply Api::list_trees(const Call& call) {
   if (!id) return error_reply(400, "the query is group= and a group's number");
   const auto view = call.cluster->group(*id);
   if (!view) return error_reply(view.error());
-  if (!sees(call.caller, *view->record)) return error_reply(no_group(*id).error());
+  if (!sees(call.caller, view->record->owner, view->record->job)) return error_reply(no_group(*id).error());
   append(*view);
   return json_reply({{"trees", std::move(list)}});
 }

@@ -13,13 +13,6 @@ double seconds(std::int64_t milliseconds) {
   return static_cast<double>(milliseconds) / 1000;
 }
 
-const char* state_of(const AggregatorView& view) {
-  if (view.record.expired) return "expired";
-  if (view.record.draining) return "draining";
-  if (view.suspected) return "suspected";
-  return view.record.resuming ? "resuming" : "active";
-}
-
 /// Recursion is bounded: a tree has at most kTreeLevelsMax levels.
 json node_json(const LaneTree& tree, std::uint32_t index, const std::vector<std::string>& hosts) {
   const TreeNode& node = tree.nodes[index];
@@ -58,7 +51,15 @@ json lanes_json(const std::vector<LaneTree>& lanes, std::uint32_t window, const 
   return list;
 }
 
-/// Returns the list of late ranks.
+}  // namespace
+
+const char* state_of(const AggregatorView& view) {
+  if (view.record.expired) return "expired";
+  if (view.record.draining) return "draining";
+  if (view.suspected) return "suspected";
+  return view.record.resuming ? "resuming" : "active";
+}
+
 json late_json(const std::vector<LateRank>& late) {
   json list = json::array();
   for (const LateRank& one : late) {
@@ -72,7 +73,12 @@ json late_json(const std::vector<LateRank>& late) {
   return list;
 }
 
-}  // namespace
+json to_json(const GroupTraffic& traffic) {
+  return {{"operations", traffic.operations},
+          {"bytes_in_network", traffic.bytes_in_network},
+          {"bytes_between_ranks", traffic.bytes_between_ranks},
+          {"bytes_in_shared_memory", traffic.bytes_in_shared_memory}};
+}
 
 json to_json(const AggregatorView& view) {
   const AggregatorRecord& r = view.record;
@@ -129,12 +135,7 @@ json to_json(const GroupView& view, bool details) {
                  {"created_at", r.created_at},
                  {"adopted_at", r.adopted_at},
                  {"lease_seconds_left", seconds(view.lease_milliseconds_left)}};
-  if (view.traffic) {
-    result["traffic"] = {{"operations", view.traffic->operations},
-                         {"bytes_in_network", view.traffic->bytes_in_network},
-                         {"bytes_between_ranks", view.traffic->bytes_between_ranks},
-                         {"bytes_in_shared_memory", view.traffic->bytes_in_shared_memory}};
-  }
+  if (view.traffic) result["traffic"] = to_json(*view.traffic);
   result["late"] = late_json(view.late);
   if (!details) return result;
   json failed = json::array();

@@ -7,6 +7,11 @@
 namespace tributary::manager {
 
 [[nodiscard]] nlohmann::json to_json(const AggregatorView& view);
+/// The word for the state of an aggregator.
+[[nodiscard]] const char* state_of(const AggregatorView& view);
+[[nodiscard]] nlohmann::json to_json(const GroupTraffic& traffic);
+/// Returns the list of late ranks.
+[[nodiscard]] nlohmann::json late_json(const std::vector<LateRank>& late);
 /// `details` adds the parts that grow with the number of ranks: hosts and trees.
 [[nodiscard]] nlohmann::json to_json(const GroupView& view, bool details);
 [[nodiscard]] nlohmann::json to_json(const GroupGrant& grant);

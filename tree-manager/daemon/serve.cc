@@ -145,7 +145,7 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-ApiSettings api_settings(const Settings& settings, const Parts& parts) {
+ApiSettings api_settings(const Settings& settings, const Parts& parts, const ClusterSettings& cluster) {
   return {.aggregator_token = settings.old_secrets ? parts.secrets.aggregator_token : "",
           .job_token = settings.old_secrets ? parts.secrets.job_token : "",
           .reads_need_token = settings.reads_need_token,
@@ -153,7 +153,8 @@ ApiSettings api_settings(const Settings& settings, const Parts& parts) {
           .identity_keys = parts.identity_keys,
           .certificates = parts.certificates,
           .requests_per_second_max = settings.requests_per_second_max,
-          .audit = parts.audit.get()};
+          .audit = parts.audit.get(),
+          .events = cluster.events};
 }
 
 /// The only manager of its cluster, whose records are in SQLite.
@@ -163,10 +164,10 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
                                   .bytes_max = settings.database_bytes_max,
                                   .fence_min = static_cast<std::uint64_t>(clock.unix_milliseconds())});
   if (!store) return std::unexpected(store.error());
-  auto cluster =
-      Cluster::open(cluster_settings(settings), **store, parts.secrets.key, clock, std::move(parts.topology));
+  const ClusterSettings limits = cluster_settings(settings);
+  auto cluster = Cluster::open(limits, **store, parts.secrets.key, clock, std::move(parts.topology));
   if (!cluster) return std::unexpected(cluster.error());
-  Api api(**cluster, api_settings(settings, parts));
+  Api api(**cluster, api_settings(settings, parts, limits));
   auto server = service::HttpServer::start(server_settings(settings, parts.tls), api);
   if (!server) return std::unexpected(server.error());
   api.show_door((*server)->door());
@@ -193,9 +194,10 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
   auto between = tls_between_managers(settings);
   if (!between) return std::unexpected(between.error());
   const PassingSettings passing{.request_limit = settings.request_limit, .tls = std::move(*between)};
+  const ClusterSettings of_cluster = cluster_settings(settings);
   auto replica = Replica::open({.etcd = std::move(*etcd),
                                 .lease = settings.leader_lease,
-                                .cluster = cluster_settings(settings),
+                                .cluster = of_cluster,
                                 .passing = passing,
                                 .files = {.paths = secret_paths(settings), .identity_keys = settings.identity_key_file},
                                 .topology =
@@ -203,7 +205,7 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
                                       const auto now = read_again();
                                       return now ? topology_of(*now) : std::unexpected(now.error());
                                     }},
-                               parts.secrets.key, clock, api_settings(settings, parts));
+                               parts.secrets.key, clock, api_settings(settings, parts, of_cluster));
   if (!replica) return std::unexpected(replica.error());
   // Requests that wait for the leader have threads of their own, so this manager keeps threads for its own answers.
   service::HttpServerSettings limits = server_settings(settings, parts.tls);

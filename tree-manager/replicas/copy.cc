@@ -7,6 +7,12 @@
 namespace tributary::manager {
 namespace {
 
+/// A copy tells no events: those in the log are the leader's.
+ClusterSettings without_events(ClusterSettings settings) {
+  settings.events = std::make_shared<ClusterEvents>();
+  return settings;
+}
+
 /// The store's records at one moment.
 class FrozenStore final : public Store {
  public:
@@ -38,7 +44,11 @@ struct Copy::Made {
 
 Copy::Copy(ClusterSettings settings, const SigningKey& key, const Clock& clock, Source source,
            std::chrono::milliseconds fresh)
-    : settings_(settings), key_(key), clock_(clock), source_(std::move(source)), fresh_(fresh) {}
+    : settings_(without_events(std::move(settings))),
+      key_(key),
+      clock_(clock),
+      source_(std::move(source)),
+      fresh_(fresh) {}
 
 Result<std::shared_ptr<Copy::Made>> Copy::make() const {
   auto topology = source_.topology();

@@ -47,7 +47,7 @@ void log_change(const std::string& how, const TopologyDifference& difference, co
 }  // namespace
 
 Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock)
-    : settings_(settings),
+    : settings_(std::move(settings)),
       store_(store),
       signing_(key),
       clock_(clock),
@@ -65,7 +65,7 @@ Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& 
                                                const Clock& clock, std::optional<Topology> topology_file) {
   auto snapshot = store.load();
   if (!snapshot) return std::unexpected(snapshot.error());
-  std::unique_ptr<Cluster> cluster(new Cluster(settings, store, key, clock));
+  std::unique_ptr<Cluster> cluster(new Cluster(std::move(settings), store, key, clock));
   if (auto ok = cluster->take_over(std::move(*snapshot), std::move(topology_file)); !ok) {
     return std::unexpected(ok.error());
   }
@@ -115,6 +115,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   rules_ = std::move(*rules);
   for (const char* own : kOwnKeys) snapshot.values.erase(own);
   kept_ = std::move(snapshot.values);
+  settings_.events->begin(clock_.unix_milliseconds());
   spdlog::info("took over {} aggregators and {} groups from the store", aggregators_.size(), groups_.size());
   return {};
 }

@@ -16,6 +16,7 @@
 #include "tree-manager/planner/flight.h"
 #include "tree-manager/service/allotments.h"
 #include "tree-manager/service/clock.h"
+#include "tree-manager/service/cluster_events.h"
 #include "tree-manager/service/number_series.h"
 #include "tree-manager/service/sealed_record.h"
 #include "tree-manager/service/secrets.h"
@@ -48,6 +49,8 @@ struct ClusterSettings {
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
   std::uint32_t ranks_max = 1U << 17;  // most ranks of one group
+  // The place where the cluster tells its changes; never nullptr.
+  std::shared_ptr<ClusterEvents> events = std::make_shared<ClusterEvents>();
 };
 
 struct AggregatorSpec {
@@ -118,8 +121,9 @@ struct GroupSpec {
 struct GroupOwner {
   std::string tenant{};  // empty: the holders of the job token
   std::string job{};     // only groups of this job; empty: groups of all the tenant's jobs
-  [[nodiscard]] bool owns(const GroupRecord& group) const {
-    return group.owner == tenant && (job.empty() || group.job == job);
+  [[nodiscard]] bool owns(const GroupRecord& group) const { return owns(group.owner, group.job); }
+  [[nodiscard]] bool owns(const std::string& its_tenant, const std::string& its_job) const {
+    return its_tenant == tenant && (job.empty() || its_job == job);
   }
 };
 

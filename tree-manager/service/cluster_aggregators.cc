@@ -66,6 +66,24 @@ Result<bool> set_down(DataAddresses& addresses, const std::vector<std::uint32_t>
   return std::exchange(addresses, next) != next;
 }
 
+/// Lists the groups of these late ranks, each once.
+std::set<std::uint64_t> groups_of(const std::vector<LateRank>& before, const std::vector<LateRank>& now) {
+  std::set<std::uint64_t> groups;
+  for (const auto* late : {&before, &now}) {
+    for (const LateRank& one : *late) groups.insert(one.group);
+  }
+  return groups;
+}
+
+/// Tells the late ranks of these groups, as all their aggregators now say. `late_of` returns those of a group.
+void tell_late(ClusterEvents& events, std::int64_t now_ms, const std::set<std::uint64_t>& which, const auto& groups,
+               const auto& late_of) {
+  for (const std::uint64_t id : which) {
+    const auto found = groups.find(id);
+    if (found != groups.end()) events.late(now_ms, *found->second.record, late_of(found->second));
+  }
+}
+
 Status check(const AggregatorSpec& spec, const ExchangeKey& exchange) {
   const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
   if (!spec.name.empty()) {
@@ -167,6 +185,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   }
   spdlog::info("aggregator {} registered: host {}, data {}, {} bytes, incarnation {}", record.name, record.host,
                to_string(record.data), record.memory_bytes, record.incarnation);
+  settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_registered, record.name,
+                          "on host " + record.host + ", data " + to_string(record.data));
   const auto keys = signing_.now();
   Registered answer{.name = record.name,
                     .incarnation = record.incarnation,
@@ -195,12 +215,18 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   const auto changed = set_down(record.data, data_down);
   if (!changed) return std::unexpected(changed.error());
   known->second.lease_end = clock_.now() + settings_.aggregator_lease;
-  known->second.load = load;
+  const AggregatorLoad before = std::exchange(known->second.load, load);
   known->second.load_at = clock_.now();
+  if (before.late != load.late) {
+    tell_late(*settings_.events, clock_.unix_milliseconds(), groups_of(before.late, load.late), groups_,
+              [this](const auto& group) { return group.late(clock_, aggregators_); });
+  }
   if (suspicions_.renewed(name, clock_.now())) {
     allotments_.roster().forget();
     ++generation_;
     spdlog::info("aggregator {} has renewed its lease: it is not held to be dead any more", name);
+    settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_back, name,
+                            "has renewed its lease: it is not held to be dead any more");
   }
   const std::uint64_t key = signing_.now()->number;
   if (std::exchange(known->second.key_told, key) != key) {
@@ -235,6 +261,7 @@ Status Cluster::remove_aggregator(const std::string& name) {
   suspicions_.forget(name);
   allotments_.roster().forget();
   spdlog::info("aggregator {} unregistered", name);
+  settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_left, name, "has left");
   return {};
 }
 
@@ -253,6 +280,8 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   known->second.record = std::move(changed);
   allotments_.roster().forget();
   if (!draining && !known->second.record.resuming) ++generation_;
+  settings_.events->about(clock_.unix_milliseconds(), draining ? EventKind::drained : EventKind::undrained, name,
+                          draining ? "is draining" : "no longer drains");
   spdlog::info("aggregator {} {}", name,
                draining                        ? "is draining"
                : known->second.record.resuming ? "no longer drains, and learns so at its next renewal"
@@ -294,6 +323,10 @@ void Cluster::expire_aggregators(Clock::TimePoint now) {
     if (!aggregator.record.expired && aggregator.lease_end <= now) {
       spdlog::warn("aggregator {} did not renew its lease: no new tree uses it", it->first);
       aggregator.record.expired = true;
+      settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_expired, it->first,
+                              "did not renew its lease: no new tree uses it");
+      tell_late(*settings_.events, clock_.unix_milliseconds(), groups_of(aggregator.load.late, {}), groups_,
+                [this](const auto& group) { return group.late(clock_, aggregators_); });
       allotments_.roster().forget();
       aggregator.unsaved = true;
       ++stats_.aggregator_leases_expired;

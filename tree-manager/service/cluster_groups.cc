@@ -217,6 +217,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   groups_[made->id] = {
       .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
   ++stats_.groups_created;
+  settings_.events->made(clock_.unix_milliseconds(), *made);
   spdlog::info("group {} of job {}: {} ranks, {} lanes{}{}", made->id, made->job, made->hosts.size(),
                made->lanes.size(), made->reason.empty() ? "" : "; ", made->reason);
   return made;
@@ -258,6 +259,8 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   if (!suspicions_.report(failed.name, {.group = group, .since = failed.since}, clock_.now())) return;
   allotments_.roster().forget();
   ++stats_.suspicions;
+  settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_suspected, failed.name,
+                          "group " + std::to_string(group) + " saw it fail: no tree uses it until it renews its lease");
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 
@@ -346,6 +349,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
     }
   }
   ++stats_.rebuilds;
+  settings_.events->rebuilt(clock_.unix_milliseconds(), *before, *group.record, failed);
   if (!built && !before->lanes.empty()) ++generation_;  // memory became free
   spdlog::info("group {} rebuilt at epoch {}: {} lanes{}{}", before->id, group.record->epoch,
                group.record->lanes.size(), group.record->reason.empty() ? "" : "; ", group.record->reason);
@@ -438,6 +442,7 @@ Status Cluster::remove_group(std::uint64_t id, const std::vector<std::string>& f
   }
   const std::int64_t remembered_until = clock_.unix_seconds() + settings_.record_life.count();
   if (auto ok = save([&] { return store_.end_group(id, remembered_until); }); !ok) return ok;
+  settings_.events->ended(clock_.unix_milliseconds(), *(*found)->record, "was given back");
   drop_group(id);
   spdlog::info("group {} deleted", id);
   return {};
@@ -487,6 +492,7 @@ void Cluster::expire_groups(Clock::TimePoint now) {
     if (!over) continue;
     spdlog::warn("group {} did not renew its lease: its reservation is given back", id);
     ++stats_.group_leases_expired;
+    settings_.events->ended(clock_.unix_milliseconds(), *groups_.at(id).record, "did not renew its lease");
     drop_group(id);
     if (!save([&] { return store_.remove_group(id); })) unsaved_removals_.push_back(id);
   }

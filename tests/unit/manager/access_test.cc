@@ -23,6 +23,7 @@ using ::testing::UnorderedElementsAre;
 /// client may call it, without proof.
 const std::map<std::string, std::string>& allowed() {
   static const std::map<std::string, std::string> all{{"GET /", "."},
+                                                      {"GET /web/{file}", "."},
                                                       {"GET /healthz", "."},
                                                       {"GET /v1/openapi.json", "."},
                                                       {"GET /v1/version", "."},
@@ -34,6 +35,8 @@ const std::map<std::string, std::string>& allowed() {
                                                       {"GET /v1/groups", "aotrg"},
                                                       {"GET /v1/groups/{id}", "aotrg"},
                                                       {"GET /v1/trees", "aotrg"},
+                                                      {"GET /v1/overview", "aotrg"},
+                                                      {"GET /v1/events", "aotrg"},
                                                       {"GET /v1/topology", "aotrg"},
                                                       {"POST /v1/aggregators", "ag"},
                                                       {"DELETE /v1/aggregators/{name}", "ag"},
@@ -117,7 +120,8 @@ class AccessTest : public ApiFixture {
     return lines;
   }
   static std::string filled(std::string path) {
-    for (const auto& [brace, value] : {std::pair{"{name}", "none"}, std::pair{"{id}", "1"}}) {
+    for (const auto& [brace, value] :
+         {std::pair{"{name}", "none"}, std::pair{"{id}", "1"}, std::pair{"{file}", "none"}}) {
       if (const auto at = path.find(brace); at != std::string::npos) path.replace(at, std::string(brace).size(), value);
     }
     return path;

@@ -21,6 +21,7 @@ class ApiFixture : public ClusterFixture {
     settings.aggregator_token = kAggregatorToken;
     settings.job_token = kJobToken;
     settings.identity_keys = keys_;
+    settings.events = settings_.events;
     settings.unix_seconds = [this] { return clock_.unix_seconds(); };
     api_ = std::make_unique<Api>(*cluster_, settings);
   }

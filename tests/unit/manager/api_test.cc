@@ -62,7 +62,8 @@ class ApiTest : public ApiFixture {
   static std::string pattern_of(const std::string& path) {
     for (const auto& [prefix, parameter] :
          {std::pair{std::string("/v1/aggregators/"), "{name}"}, std::pair{std::string("/v1/groups/"), "{id}"},
-          std::pair{std::string("/v1/tenants/"), "{name}"}, std::pair{std::string("/v1/reservations/"), "{name}"}}) {
+          std::pair{std::string("/web/"), "{file}"}, std::pair{std::string("/v1/tenants/"), "{name}"},
+          std::pair{std::string("/v1/reservations/"), "{name}"}}) {
       if (!path.starts_with(prefix)) continue;
       const std::size_t slash = path.find('/', prefix.size());
       return prefix + parameter + (slash == std::string::npos ? "" : path.substr(slash));
@@ -206,6 +207,9 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_THAT(look("/v1/reservations")["reservations"], SizeIs(1));
   EXPECT_EQ(call("DELETE", "/v1/reservations/r", "", *boss).status, 200U);
 
+  EXPECT_THAT(look("/v1/overview")["aggregators"], SizeIs(2));
+  EXPECT_THAT(look("/v1/events")["events"], Not(IsEmpty()));
+  EXPECT_THAT(call("GET", "/web/styles.css", "", "").body, HasSubstr("prefers-color-scheme"));
   look("/v1/topology");
   look("/v1/public-key");
   look("/v1/version");

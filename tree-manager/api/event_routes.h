@@ -1,0 +1,54 @@
+#pragma once
+// GET /v1/events: the cluster's events as a list, or as a stream of server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "service-kit/http/http_message.h"
+#include "tree-manager/service/event_log.h"
+
+namespace tributary::manager {
+
+/// Counts the streams under way, so that no caller takes all of them. Any thread may call it.
+class EventStreams {
+ public:
+  static constexpr std::size_t kStreamsMax = 256;      // most streams of all callers
+  static constexpr std::size_t kStrangersMax = 128;    // most streams of callers without a proved name
+  static constexpr std::size_t kStreamsOfOneMax = 32;  // most streams of one name, or of one stranger's address
+
+  struct Caller {
+    std::string name;
+    bool stranger = false;
+  };
+  /// Returns a place, which is free again when the last copy is gone; nullptr: there is no free place. This object must
+  /// outlive the place.
+  [[nodiscard]] std::shared_ptr<void> enter(const Caller& caller);
+  [[nodiscard]] std::size_t count() const;
+
+ private:
+  void leave(const Caller& caller);
+
+  mutable std::mutex mutex_;  // guards the members below
+  std::map<std::string, std::size_t> by_caller_;
+  std::size_t count_ = 0, strangers_ = 0;
+};
+
+/// The rights of a caller, and the state of the manager that answers it.
+struct EventReader {
+  EventStreams::Caller caller;
+  std::function<bool(const Event&)> hears;  // the caller may know of this event
+  std::function<bool()> goes_on;            // the caller may still listen, and this manager still leads
+  /// False: the answer has only the events of this moment, because another manager passes it on. A reader of a stream
+  /// then asks again after a second.
+  bool live = true;
+};
+
+/// The log and `streams` must outlive the answer.
+[[nodiscard]] service::HttpReply events_reply(const service::HttpHead& head, const EventLog& log, EventStreams& streams,
+                                              EventReader reader);
+
+}  // namespace tributary::manager
