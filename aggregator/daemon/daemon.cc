@@ -14,6 +14,7 @@
 #include "aggregator/daemon/packet_settings.h"
 #include "aggregator/daemon/transport_checks.h"
 #include "service-kit/units.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::aggregator {
 
@@ -256,11 +257,11 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
   {
     const std::lock_guard lock(draining_mutex_);
     if (!draining_.empty())
-      return fail(Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_);
+      return fail(Errc::denied, Reason::draining, "aggregator " + settings_.name + " takes no new lanes: " + draining_);
   }
   const auto key = keys_.current();
   if (!key) {
-    return fail(Errc::denied,
+    return fail(Errc::denied, Reason::no_key,
                 "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify tokens");
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -285,7 +286,8 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
 Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) {
   auto verified = verify(join);
   if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
-    return fail(Errc::denied, "the connection was asked for with another group or lane than its token names");
+    return fail(Errc::denied, Reason::join_token_elsewhere,
+                "the connection was asked for with another group or lane than its token names");
   }
   return verified;
 }

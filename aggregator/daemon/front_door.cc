@@ -8,6 +8,7 @@
 
 #include "aggregator/daemon/host_address.h"
 #include "aggregator/daemon/join_queue.h"
+#include "tributary/protocol/reason.h"
 #include "tributary/transport/source.h"
 
 namespace tributary::aggregator {
@@ -124,6 +125,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
   [[nodiscard]] transport::TimePoint now() const { return transport_.now(); }
   [[nodiscard]] std::int64_t now_ns() const { return nanoseconds(now().time_since_epoch()); }
 
+  ReasonCounts reasons;  // why connections were refused
   std::atomic<std::chrono::steady_clock::duration> last_turn{std::chrono::steady_clock::now().time_since_epoch()};
   void set_closed(std::string reason) {
     const std::lock_guard lock(closed_mutex_);
@@ -183,10 +185,11 @@ void FrontDoor::Visitor::on_closed(transport::Channel&, const Error& error) {
 void FrontDoor::Visitor::refuse(Count count, const std::string& reason) {
   reception_.leaves(*this);
   reception_.count(count);
+  reception_.reasons.add(split_code(reason).reason);
   if (!reception_.has_time_for_last_words()) return channel_->close();
   FrameHeader header;
   header.type = FrameType::refuse;
-  const std::string_view text = std::string_view(reason).substr(0, payload_bytes_max(FrameType::refuse));
+  const std::string text = cut_before_code(reason, payload_bytes_max(FrameType::refuse));
   channel_->send_copy(header, std::as_bytes(std::span(text)));
   channel_->close_after_flush(reception_.settings().flush_limit);
 }
@@ -217,7 +220,8 @@ void FrontDoor::Reception::displace(WaitingRoom::Id id) {
 
 void FrontDoor::Reception::on_join(Visitor& visitor) {
   if (const std::string reason = closed_because(); !reason.empty()) {
-    return visitor.refuse(Count::not_open, "aggregator " + settings_.name + " takes no new lanes: " + reason);
+    return visitor.refuse(Count::not_open,
+                          coded(Reason::draining, "aggregator " + settings_.name + " takes no new lanes: " + reason));
   }
   const auto key = keys_.current();
   if (!key) {
@@ -225,7 +229,8 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
     return;
   }
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
-    return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);
+    return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied,
+                          coded(Reason::join_malformed, ok.error().message));
   }
   // A tenant at its limit costs no checks of signatures. A process without the tenant's tokens cannot bring the tenant
   // to its limit.
@@ -254,14 +259,16 @@ void FrontDoor::Reception::check(Visitor& visitor) {
   }
   if (!verified) {
     const bool malformed = verified.error().code == Errc::corrupt;
-    return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
+    return visitor.refuse(malformed ? Count::malformed : Count::denied,
+                          coded(Reason::join_malformed, verified.error().message));
   }
   auto place = tenants_.enter(verified->claims.tenant, now_ns());
   if (!place) return visitor.refuse(Count::over_limit, place.error().message);
   verified->place = std::move(*place);
   auto connection = transport_.release(visitor.channel());
   if (!connection) {
-    return visitor.refuse(Count::malformed, "frames came with the join, before this aggregator said ready");
+    return visitor.refuse(Count::malformed, coded(Reason::join_malformed,
+                                                  "frames came with the join, before this aggregator said ready"));
   }
   leaves(visitor);
   count(Count::handed_over);
@@ -281,8 +288,9 @@ void FrontDoor::Reception::take_up_early_joins(transport::TimePoint now) {
     if (has_key) {
       on_join(visitor);
     } else {
-      visitor.refuse(Count::not_open,
-                     "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify tokens");
+      visitor.refuse(Count::not_open, coded(Reason::no_key, "aggregator " + settings_.name +
+                                                                " has not reached its manager yet, so it cannot verify "
+                                                                "tokens"));
     }
   }
 }
@@ -291,7 +299,7 @@ void FrontDoor::Reception::tick() {
   const transport::TimePoint time = now();
   take_up_early_joins(time);
   while (const auto late = room_.late(nanoseconds(time.time_since_epoch()))) {
-    waiting_.at(*late).refuse(Count::timed_out, "no join came in time");
+    waiting_.at(*late).refuse(Count::timed_out, coded(Reason::join_late, "no join came in time"));
   }
   places.tick(time);
   std::erase_if(leaving_, [](const auto& visitor) { return visitor.second.channel().closed(); });
@@ -350,7 +358,8 @@ FrontDoorCounts FrontDoor::counts() const {
           .over_limit = of(Count::over_limit),
           .not_open = of(Count::not_open),
           .gone = of(Count::gone),
-          .unjoined = of(Count::unjoined)};
+          .unjoined = of(Count::unjoined),
+          .reasons = reception_->reasons.read()};
 }
 
 std::chrono::steady_clock::time_point FrontDoor::last_turn() const noexcept {

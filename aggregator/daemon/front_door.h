@@ -18,6 +18,7 @@
 #include "aggregator/daemon/listen_places.h"
 #include "aggregator/worker/tenant_limits.h"
 #include "aggregator/worker/worker.h"
+#include "tributary/protocol/reason_counts.h"
 #include "tributary/transport/near.h"
 
 namespace tributary::aggregator {
@@ -43,6 +44,7 @@ struct FrontDoorCounts {
   std::uint64_t not_open = 0;     // joins refused while draining, or before a key was known
   std::uint64_t gone = 0;         // connections that the other side closed before a join
   std::uint64_t unjoined = 0;     // connections that wait now
+  ReasonNumbers reasons{};        // why connections were refused
 };
 
 class FrontDoor {

@@ -9,6 +9,7 @@
 
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/link_secret.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::aggregator {
 
@@ -54,9 +55,9 @@ class KeyRing {
       note_fence(claims.fence);
       return {};
     }
-    return fail(Errc::denied, "the token is of a manager that no longer leads: its fence is " +
-                                  std::to_string(claims.fence) + ", and " + std::to_string(known) +
-                                  " has been seen; ask the manager that leads for a new one");
+    return fail(Errc::denied, Reason::old_leadership,
+                "the token is of a manager that no longer leads: its fence is " + std::to_string(claims.fence) +
+                    ", and " + std::to_string(known) + " has been seen; ask the manager that leads for a new one");
   }
 
  private:

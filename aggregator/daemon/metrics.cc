@@ -347,6 +347,14 @@ void add_front_door(MetricPage& page, const FrontDoorCounts& counts) {
   add("gone", counts.gone);
 }
 
+void add_reasons(MetricPage& page, const DaemonStatus& status) {
+  ReasonNumbers reasons = status.front_door.reasons;
+  for (const auto& worker : status.workers) reasons += worker.metrics.reasons;
+  page.begin(MetricType::counter, "reasons_total",
+             "Joins that were refused, and lanes that broke, by the reason's code.", {"code"});
+  reasons.for_each([&page](std::string_view code, std::uint64_t count) { page.add(count, {std::string(code)}); });
+}
+
 void add_tenants(MetricPage& page, const TenantCounts& counts) {
   page.gauge("tenants", "Tenants with connections now; all groups without a tenant count as one.", counts.tenants);
   page.gauge("joins_half_open", "Connections now whose token is valid and whose lane is not ready yet.",
@@ -399,6 +407,7 @@ MetricPage metrics_page(const DaemonStatus& status) {
   add_workers(page, status);
   if (status.shown.dpdk) add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
+  add_reasons(page, status);
   add_tenants(page, status.tenants);
   add_http(page, status);
   add_manager(page, status);

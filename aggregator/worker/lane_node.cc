@@ -113,20 +113,21 @@ void LaneNode::connect_parent(const TokenChain& tokens) {
 
 Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   const TokenClaims& claims = join.claims;
-  if (over_ || report_) return tributary::fail(Errc::denied, name() + " has ended");
+  if (over_ || report_) return tributary::fail(Errc::denied, Reason::lane_ended, name() + " has ended");
   const bool same_lane = claims.job == claims_.job && claims.children == claims_.children &&
                          claims.window == claims_.window && claims.segment_bytes == claims_.segment_bytes &&
                          claims.ranks == claims_.ranks && claims.root == claims_.root &&
                          claims.parent_host == claims_.parent_host && claims.parent_port == claims_.parent_port;
   if (!same_lane)
-    return tributary::fail(Errc::denied,
+    return tributary::fail(Errc::denied, Reason::join_contradicts,
                            name() + ": this token describes the lane differently from its first child's token");
   TRIBUTARY_ASSERT(claims.child < claims_.children, "{}: a verified token of child {} of {}", name(), claims.child,
                    claims_.children);
   const std::uint64_t bit = std::uint64_t{1} << claims.child;
   if ((joined_ever_ & bit) != 0) {
-    return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " +
-                                             std::to_string(claims.rank) + ") has joined already");
+    return tributary::fail(Errc::denied, Reason::joined_already,
+                           name() + ": child " + std::to_string(claims.child) + " (rank " +
+                               std::to_string(claims.rank) + ") has joined already");
   }
   TRIBUTARY_ASSERT(children_[claims.child] == nullptr, "{} has child {} twice", name(), claims.child);
   joined_ever_ |= bit;
@@ -183,7 +184,8 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
   const auto taken = lane_.contribution_landed(session.child(), h, *this, in_place);
   if (!taken && !harmless(taken.error())) {
     ++worker_.metrics_.frames_refused;
-    fail("rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(taken.error())));
+    fail(Reason::lane_broken,
+         "rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(taken.error())));
     return;
   }
   if (taken && !report_ && watch_.compares()) {
@@ -217,7 +219,7 @@ bool LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
   if (traced()) [[unlikely]]
     trace(SegmentMoment::sent_up, h, 0, payload.size(), worker_.transport_.now());
   if (parent_->send(h, payload, cookie_of(h, payload))) return !payload.empty();
-  fail("the channel to the parent of " + name() + " takes no more frames");
+  fail(Reason::lane_broken, "the channel to the parent of " + name() + " takes no more frames");
   return false;
 }
 
@@ -242,7 +244,7 @@ bool LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
       trace(SegmentMoment::sent_down, h, 0, payload.size(), worker_.transport_.now());
   }
   if (session->channel().send(h, payload, cookie_of(h, payload))) return !payload.empty();
-  fail("rank " + std::to_string(session->rank()) + " does not read its results");
+  fail(Reason::lane_broken, "rank " + std::to_string(session->rank()) + " does not read its results");
   return false;
 }
 
@@ -256,7 +258,8 @@ void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload
   if (session == nullptr) return;
   session->channel().give_back(payload);
   // The child closed before its contribution was summed, and may have changed the data afterwards.
-  if (session->channel().closed()) fail("rank " + std::to_string(session->rank()) + " has left " + name());
+  if (session->channel().closed())
+    fail(Reason::rank_gone, "rank " + std::to_string(session->rank()) + " has left " + name());
 }
 
 void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {
@@ -270,7 +273,7 @@ void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchRepor
 
 void LaneNode::child_fault(Session&, std::span<const std::byte> payload) {
   if (keep_report(payload)) return spread_report();
-  if (!report_) fail("a child of " + name() + " sent a malformed fault report");
+  if (!report_) fail(Reason::lane_broken, "a child of " + name() + " sent a malformed fault report");
 }
 
 bool LaneNode::keep_report(std::span<const std::byte> payload) {
@@ -282,7 +285,7 @@ bool LaneNode::keep_report(std::span<const std::byte> payload) {
 // Sends the report up to the root, which sends it down, so that all ranks of the group read the same report. Frames
 // that come meanwhile are dropped.
 void LaneNode::spread_report() {
-  if (claims_.root) return fail("ranks called different operations");
+  if (claims_.root) return fail(Reason::ranks_disagree, "ranks called different operations");
   TRIBUTARY_ASSERT(parent_ != nullptr, "{} has no parent to report to", name());
   parent_->send_copy(header(FrameType::fault), *report_);
 }
@@ -294,8 +297,10 @@ void LaneNode::child_asks(Session& session) {
 }
 
 void LaneNode::child_left(Session& session) {
-  if (lane_.segments_in_flight() > 0) return fail("rank " + std::to_string(session.rank()) + " left in mid-operation");
-  if (!ready_) return fail("rank " + std::to_string(session.rank()) + " left before the lane was ready");
+  if (lane_.segments_in_flight() > 0)
+    return fail(Reason::rank_gone, "rank " + std::to_string(session.rank()) + " left in mid-operation");
+  if (!ready_)
+    return fail(Reason::rank_gone, "rank " + std::to_string(session.rank()) + " left before the lane was ready");
   if (++left_ < claims_.children) return;
   TRIBUTARY_ASSERT(left_ == claims_.children && !over_, "{}: {} of {} children have left", name(), left_,
                    claims_.children);
@@ -329,7 +334,8 @@ void LaneNode::child_gone(Session& session, const std::string& why) {
   fail(LaneLoss{.who = aggregator ? LaneLoss::Who::aggregator : LaneLoss::Who::rank,
                 .rank = aggregator ? 0 : session.rank(),
                 .aggregator = session.name(),
-                .reason = name_of(session) + " is gone from " + name() + ": " + why});
+                .reason = coded(aggregator ? Reason::aggregator_lost : Reason::rank_gone,
+                                name_of(session) + " is gone from " + name() + ": " + why)});
 }
 
 void LaneNode::child_failed(Session& session, const LaneLoss& loss) {
@@ -342,6 +348,7 @@ void LaneNode::fail(const LaneLoss& loss) {
   over_ = true;
   const std::vector<std::byte> last_words = encode(loss);
   if (!report_) ++worker_.metrics_.lanes_failed;
+  worker_.metrics_.reasons.add(split_code(loss.reason).reason);
   for (Session*& child : children_) {
     if (child == nullptr) continue;
     if (report_) child->channel().send_copy(header(FrameType::fault), *report_);
@@ -397,7 +404,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       if (traced()) [[unlikely]]
         trace(SegmentMoment::came_down, h, 0, payload.size(), worker_.transport_.now());
       if (auto ok = lane_.result_landed(h, *this); !ok)
-        return fail("from the parent: " + std::string(to_string(ok.error())));
+        return fail(Reason::lane_broken, "from the parent: " + std::string(to_string(ok.error())));
       worker_.metrics_.segments_completed += lane_.segments_completed() - before;
       return;
     }
@@ -406,18 +413,19 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       return become_ready_when_complete();
     case FrameType::fault:
       report_.reset();  // the root's report replaces this lane's, so that all ranks read the same report
-      return keep_report(payload) ? fail("ranks called different operations")
-                                  : fail("a malformed fault report from the parent");
+      return keep_report(payload) ? fail(Reason::ranks_disagree, "ranks called different operations")
+                                  : fail(Reason::lane_broken, "a malformed fault report from the parent");
     case FrameType::failed:
       return fail(decode_lane_loss(payload));
     default:
-      return fail(std::string(text_of(payload)));
+      return fail(Reason::lane_broken, std::string(text_of(payload)));
   }
 }
 
 void LaneNode::on_closed(transport::Channel& channel, const Error& error) {
   worker_.note_changed(channel, name(), error);
-  parent_lost("the parent of " + name() + ", aggregator " + parent_name_ + ", is gone: " + error.message);
+  parent_lost(coded(Reason::aggregator_lost,
+                    "the parent of " + name() + ", aggregator " + parent_name_ + ", is gone: " + error.message));
 }
 
 void LaneNode::parent_lost(std::string reason) {
@@ -439,8 +447,8 @@ void LaneNode::check_parent(transport::TimePoint now) {
       return parent_->send_copy(header(FrameType::ask), {});
     case LanePulse::Verdict::dead:
       ++worker_.metrics_.parents_silent;
-      return parent_lost("aggregator " + parent_name_ + ", the parent of " + name() +
-                         ", does not answer: it hangs, or the way to it is dead");
+      return parent_lost(coded(Reason::aggregator_silent, "aggregator " + parent_name_ + ", the parent of " + name() +
+                                                              ", does not answer: it hangs, or the way to it is dead"));
   }
 }
 
@@ -448,8 +456,9 @@ void LaneNode::tick(transport::TimePoint now) {
   check_parent(now);
   if (ready_ && !over_) watch_.look(now);  // before that, children wait for others that have not joined
   if (ready_ || over_ || now < form_deadline_) return;
-  fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) +
-       " children joined" + (parent_ready_ ? "" : ", the parent is not ready"));
+  fail(Reason::forming_timed_out, name() + " did not form in time: " + std::to_string(joined_) + " of " +
+                                      std::to_string(claims_.children) + " children joined" +
+                                      (parent_ready_ ? "" : ", the parent is not ready"));
 }
 
 LaneStatus LaneNode::status() const {

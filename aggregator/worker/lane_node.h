@@ -11,6 +11,7 @@
 #include "aggregator/worker/lane_watch.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/protocol/lane_loss.h"
+#include "tributary/protocol/reason.h"
 #include "tributary/transport/shared_memory.h"
 
 namespace tributary::aggregator {
@@ -55,7 +56,8 @@ class LaneNode final : public engine::LaneOutput,
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   /// Tells the children and the parent, and ends the lane. The group goes on by its fallback.
-  void fail(const std::string& reason) { fail(LaneLoss{.reason = reason}); }
+  /// `sentence`: the reason for people.
+  void fail(Reason code, std::string sentence) { fail(LaneLoss{.reason = coded(code, std::move(sentence))}); }
   void fail(const LaneLoss& loss);
   void tick(transport::TimePoint now);
   /// True if the lane has ended and its last frame to the parent was sent: the worker may then forget it.

@@ -2,6 +2,7 @@
 
 #include "aggregator/worker/lane_node.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::aggregator {
 
@@ -103,7 +104,8 @@ void Session::lane_ready(const FrameHeader& header) {
 }
 
 void Session::refuse(std::string_view reason) {
-  end(FrameType::refuse, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(FrameType::refuse)))));
+  const std::string text = cut_before_code(reason, payload_bytes_max(FrameType::refuse));
+  end(FrameType::refuse, std::as_bytes(std::span(text)));
 }
 
 void Session::end(FrameType type, std::span<const std::byte> payload) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -29,8 +30,9 @@ void TenantLimits::Place::ready() {
 Status TenantLimits::refuse_at_limit(const std::string& tenant, std::int64_t now_ns) {
   const auto refuse = [&](TenantLimit limit, const std::string& what, const char* setting) -> Status {
     ++counts_.refused[static_cast<std::size_t>(limit)];
-    return fail(Errc::exhausted, what + ", the most that this aggregator allows (" + setting +
-                                     "); the group goes on without it, and may try again");
+    return fail(Errc::exhausted, Reason::tenant_limit,
+                what + ", the most that this aggregator allows (" + setting +
+                    "); the group goes on without it, and may try again");
   };
   const auto found = tenants_.find(tenant);
   if (found == tenants_.end()) return {};

@@ -5,6 +5,7 @@
 #include "aggregator/worker/lane_node.h"
 #include "aggregator/worker/session.h"
 #include "tributary/protocol/lane_memory.h"
+#include "tributary/protocol/reason.h"
 #include "tributary/transport/source.h"
 #include "tributary/transport/turn_share.h"
 
@@ -32,12 +33,14 @@ bool MemoryBudget::reserve_up_to(std::uint64_t bytes, std::uint64_t limit) noexc
 namespace {
 Status check_claims(const TokenClaims& claims, std::string_view aggregator_name, std::size_t tokens) {
   if (claims.aggregator != aggregator_name) {
-    return fail(Errc::denied, "the token is for aggregator '" + claims.aggregator + "', this is '" +
-                                  std::string(aggregator_name) + "'");
+    return fail(
+        Errc::denied, Reason::join_token_elsewhere,
+        "the token is for aggregator '" + claims.aggregator + "', this is '" + std::string(aggregator_name) + "'");
   }
   if (claims.root != (tokens == 1)) {
-    return fail(Errc::denied, claims.root ? "the token is for a root, but tokens for a parent came with it"
-                                          : "no token for the parent came with the child's token");
+    return fail(Errc::denied, Reason::join_contradicts,
+                claims.root ? "the token is for a root, but tokens for a parent came with it"
+                            : "no token for the parent came with the child's token");
   }
   return {};
 }
@@ -50,8 +53,9 @@ Status check_join(std::string_view aggregator_name, std::span<const std::byte> p
   if (!claims) return std::unexpected(claims.error());
   if (auto ok = check_claims(*claims, aggregator_name, join->tokens.size()); !ok) return ok;
   if (now_s < claims->expires_at) return {};
-  return fail(Errc::denied, "the token expired " + std::to_string(now_s - claims->expires_at) +
-                                " s ago; ask the manager for a new one (are the clocks set?)");
+  return fail(Errc::denied, Reason::join_token_expired,
+              "the token expired " + std::to_string(now_s - claims->expires_at) +
+                  " s ago; ask the manager for a new one (are the clocks set?)");
 }
 
 Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
@@ -71,7 +75,9 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
 
 Status add_parent_link(VerifiedJoin& join, const std::optional<SharedSecret>& shared, bool wanted) {
   if (join.parent_tokens.empty() || (!wanted && join.claims.security == PacketSecurity::off)) return {};
-  if (!shared) return fail(Errc::denied, "aggregator " + join.claims.aggregator + " shares no secret with its manager");
+  if (!shared)
+    return fail(Errc::denied, Reason::join_security,
+                "aggregator " + join.claims.aggregator + " shares no secret with its manager");
   const auto parent = read_claims(join.parent_tokens.front());
   if (!parent) return std::unexpected(parent.error());
   const LinkName name{parent->group, parent->epoch, parent->lane, parent->child};
@@ -134,12 +140,15 @@ void Worker::take(const VerifiedJoin& verified,
 }
 
 void Worker::on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload) {
-  if (!verify_) return refuse(session, {Errc::denied, "this lane is over; connect again to join another"});
+  if (!verify_)
+    return refuse(session,
+                  {Errc::denied, coded(Reason::lane_ended, "this lane is over; connect again to join another")});
   auto verified = verify_(payload);
   if (!verified) return refuse(session, verified.error());
   // A transport may have used the header to put the connection into this group's protection domain.
   if (header.group != 0 && (header.group != verified->claims.group || header.lane != verified->claims.lane)) {
-    return refuse(session, {Errc::denied, "the join frame names another group or lane than its token"});
+    return refuse(session, {Errc::denied, coded(Reason::join_token_elsewhere,
+                                                "the join frame names another group or lane than its token")});
   }
   join(session, *verified);
 }
@@ -147,7 +156,8 @@ void Worker::on_join(Session& session, const FrameHeader& header, std::span<cons
 void Worker::join(Session& session, const VerifiedJoin& verified) {
   session.take_place(verified.place);
   if (!draining_.empty())
-    return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
+    return refuse(session, {Errc::denied, coded(Reason::draining,
+                                                "aggregator " + settings_.name + " takes no new lanes: " + draining_)});
   if (auto ok = check_seal(session, verified.claims); !ok) return refuse(session, ok.error());
   auto node = node_for(verified, session.channel().shares_memory());
   if (!node) return refuse(session, node.error());
@@ -162,21 +172,25 @@ Status Worker::check_seal(Session& session, const TokenClaims& claims) {
   const auto sealed = session.channel().sealed();
   const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;
   if (have < claims.security && !session.channel().shares_memory()) {
-    return fail(Errc::denied, "the connections of group " + std::to_string(claims.group) + " must have security '" +
-                                  std::string(to_string(claims.security)) + "', and this connection has '" +
-                                  std::string(to_string(have)) + "'");
+    return fail(Errc::denied, Reason::join_security,
+                "the connections of group " + std::to_string(claims.group) + " must have security '" +
+                    std::string(to_string(claims.security)) + "', and this connection has '" +
+                    std::string(to_string(have)) + "'");
   }
   if (sealed && sealed->name != LinkName{claims.group, claims.epoch, claims.lane, claims.child}) {
-    return fail(Errc::denied, "the connection is sealed for another place than its token is for");
+    return fail(Errc::denied, Reason::join_token_elsewhere,
+                "the connection is sealed for another place than its token is for");
   }
   return {};
 }
 
 void Worker::refuse(Session& session, const Error& error) {
   ++metrics_.joins_refused;
+  const std::string reason = coded(Reason::join_malformed, error.message);
+  metrics_.reasons.add(split_code(reason).reason);
   // A refused child usually gets time to read the reason. Under a flood of refusals the worker does not wait for it.
   if (++leaving_ > settings_.sessions_unjoined_max) return session.close();
-  session.refuse(error.message);
+  session.refuse(reason);
 }
 
 Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified, bool shared) {
@@ -184,22 +198,23 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified,
   const LaneKey key{c.group, c.epoch, c.lane};
   if (const auto it = nodes_.find(key); it != nodes_.end()) return it->second;
   if (was_over(key))
-    return fail(Errc::denied,
+    return fail(Errc::denied, Reason::lane_ended,
                 "this lane has ended in epoch " + std::to_string(c.epoch) + "; ask the manager for the next epoch");
   const std::uint64_t bytes = lane_memory_bytes(c.children, c.window, c.segment_bytes);
   if (!budget_.reserve(bytes)) {
-    return fail(Errc::exhausted, "aggregator " + settings_.name + " has " +
-                                     std::to_string(budget_.bytes_max() - budget_.in_use()) + " of " +
-                                     std::to_string(budget_.bytes_max()) + " bytes left; this lane needs " +
-                                     std::to_string(bytes));
+    return fail(Errc::exhausted, Reason::no_memory,
+                "aggregator " + settings_.name + " has " + std::to_string(budget_.bytes_max() - budget_.in_use()) +
+                    " of " + std::to_string(budget_.bytes_max()) + " bytes left; this lane needs " +
+                    std::to_string(bytes));
   }
   std::shared_ptr<LaneNode> node;
   try {
     node = std::make_shared<LaneNode>(*this, verified, bytes, shared, transport_.now());
   } catch (const std::bad_alloc&) {
     budget_.give_back(bytes);
-    return fail(Errc::exhausted, "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) +
-                                     " bytes of memory for this lane");
+    return fail(Errc::exhausted, Reason::no_memory,
+                "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) +
+                    " bytes of memory for this lane");
   }
   nodes_.emplace(key, node);
   return node;
@@ -236,7 +251,8 @@ void Worker::tick(transport::TimePoint now) {
   turn_ends();
   for (auto& [session, owner] : sessions_) {
     if (session->is_joined() || session->over()) continue;
-    if (now >= session->join_deadline()) refuse(*session, {Errc::timed_out, "no join came in time"});
+    if (now >= session->join_deadline())
+      refuse(*session, {Errc::timed_out, coded(Reason::join_late, "no join came in time")});
   }
   for (auto& [key, node] : nodes_) node->tick(now);
   std::erase_if(nodes_, [&](const auto& entry) {
@@ -252,7 +268,7 @@ void Worker::tick(transport::TimePoint now) {
 
 void Worker::drain(const std::string& reason) {
   draining_ = reason;
-  for (auto& [key, node] : nodes_) node->fail("aggregator " + settings_.name + " drains: " + reason);
+  for (auto& [key, node] : nodes_) node->fail(Reason::draining, "aggregator " + settings_.name + " drains: " + reason);
 }
 
 std::vector<LaneStatus> Worker::lanes() const {

@@ -20,6 +20,7 @@
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
 #include "tributary/protocol/late_rank.h"
+#include "tributary/protocol/reason_counts.h"
 #include "tributary/protocol/segment_trace.h"
 #include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
@@ -125,6 +126,7 @@ struct WorkerMetrics {
   std::uint64_t parents_silent = 0;  // parents that did not answer
   std::uint64_t stragglers = 0;      // children that are late now
   TimeHistogram lag{};               // lags of all children, in lanes of several children
+  ReasonNumbers reasons{};           // why joins were refused and lanes broke
   TimeHistogram segment_time{};      // from a segment's first contribution to its result, in such lanes
 };
 

@@ -10,6 +10,7 @@
 #include "client/api/meeting.h"
 #include "client/api/transports.h"
 #include "service-kit/variables.h"
+#include "tributary/protocol/reason.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file defines C names for it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
@@ -101,7 +102,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   info.returns = from.returns;
   info.last_pause_us = from.last_pause_us;
   info.longest_pause_us = from.longest_pause_us;
-  from.reason.copy(info.reason, sizeof info.reason - 1);
+  cut_before_code(from.reason, sizeof info.reason - 1).copy(info.reason, sizeof info.reason - 1);
   info.bytes_local = from.bytes_local;
   info.hosts = from.hosts;
   info.direct = from.direct;

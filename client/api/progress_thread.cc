@@ -347,7 +347,11 @@ void ProgressThread::keep_flight_record() {
 }
 
 void ProgressThread::keep_statistics() const {
-  const auto path = statistics_.write(parts_.settings, communicator_->info());
+  const CommunicatorInfo info = communicator_->info();
+  const auto& record = parts_.settings.flight_record;
+  const bool unused = info.operations > 0 && leaves_trees_unused(parts_.settings, info);
+  if (record && unused) record->noted(Reason::trees_not_chosen);
+  const auto path = statistics_.write(parts_.settings, info);
   if (path && path->empty()) return;
   const LogLevel level = path ? LogLevel::debug : LogLevel::warn;
   if (logs(level))

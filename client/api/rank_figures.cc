@@ -47,6 +47,12 @@ Json json_of(const ValueNumbers::Buffer& buffer) {
           {"subnormal", buffer.found.subnormals}};
 }
 
+Json json_of(const ReasonNumbers& reasons) {
+  Json list = Json::object();
+  reasons.for_each([&list](std::string_view code, std::uint64_t count) { list[std::string(code)] = count; });
+  return list;
+}
+
 Json bounds_json() {
   Json times = Json::array(), sizes = Json::array();
   for (std::size_t i = 0; i + 1 < OperationNumbers::kTimes; ++i) times.push_back(OperationNumbers::upper_us(i));
@@ -94,6 +100,7 @@ std::string RankFigures::json(const std::vector<std::shared_ptr<const FlightReco
       {"operations", operations_json(numbers)},
       {"bytes", bytes_json(numbers)},
       {"pauses", json_of(numbers.pauses)},
+      {"reasons", json_of(numbers.reasons)},
       {"values", {{"input", json_of(numbers.values.input)}, {"result", json_of(numbers.values.result)}}}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

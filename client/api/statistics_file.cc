@@ -7,6 +7,7 @@
 #include "client/communicator/quicker_calls.h"
 #include "service-kit/status_folder.h"
 #include "service-kit/whole_file.h"
+#include "tributary/protocol/reason_counts.h"
 
 namespace tributary::client {
 namespace {
@@ -28,6 +29,12 @@ std::string calendar_now() {
   ::gmtime_r(&now, &parts);
   char text[sizeof "2026-11-20T14:03:11Z"];
   return {text, std::strftime(text, sizeof text, "%FT%TZ", &parts)};
+}
+
+Json reasons_json(const ReasonNumbers& reasons) {
+  Json list = Json::object();
+  reasons.for_each([&list](std::string_view code, std::uint64_t count) { list[std::string(code)] = count; });
+  return list;
 }
 
 std::string_view path_of(const CommunicatorInfo& info) {
@@ -60,6 +67,7 @@ void StatisticsFile::note_late(std::string_view line) {
 std::string StatisticsFile::text_of(const FlightRecord::Snapshot& calls, const CommunicatorSettings& settings,
                                     const CommunicatorInfo& info) const {
   const FlightOrigin& origin = settings.flight_record->origin();
+  const CodedText reason = split_code(info.reason);
   const Json document{{"format", kStatisticsFormat},
                       {"job", origin.job},
                       {"group", origin.group},
@@ -75,7 +83,9 @@ std::string StatisticsFile::text_of(const FlightRecord::Snapshot& calls, const C
                         {"between_ranks", info.bytes_fallback},
                         {"in_shared_memory", info.bytes_local}}},
                       {"last_path", path_of(info)},
-                      {"reason", info.reason},
+                      {"reason", reason.sentence},
+                      {"code", code_of(reason.reason)},
+                      {"reasons", reasons_json(settings.flight_record->numbers().reasons)},
                       {"trees",
                        {{"lanes", info.lanes},
                         {"levels", info.levels},

@@ -131,7 +131,9 @@ bool HostPath::takes(const Operation& o) const noexcept {
 
 void HostPath::report(const std::string& body) {
   CommunicatorInfo& info = shared_.info;
+  const std::string before = info.reason;
   decode_between(body, info);
+  if (info.reason != before) count_reason(shared_, info.reason);
   info.hosts = level_->map().hosts();
   std::string line =
       shared_.log_prefix() + "each of " + std::to_string(info.hosts) + " hosts reduces in shared memory; between them ";

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/reason.h"
+
 namespace tributary::client {
 
 namespace {
@@ -26,8 +28,10 @@ bool all_alike(const std::vector<std::string>& all) {
 }  // namespace
 
 void tell_no_local(const Shared& shared, const std::string& why) {
-  shared.whole.path_changed(
-      shared.log_prefix() + "shared memory of host " + shared.settings.host_id + " not in use: " + why, false);
+  if (const auto& record = shared.settings.flight_record) record->noted(Reason::no_shared_memory);
+  shared.whole.path_changed(shared.log_prefix() + "shared memory of host " + shared.settings.host_id +
+                                " not in use: " + coded(Reason::no_shared_memory, why),
+                            false);
 }
 
 local::GroupSettings LocalPath::group_settings() const {

@@ -177,6 +177,7 @@ void OperationRoutes::report_path(const std::string& reason, PathEvent event) {
   if (in_use == nullptr) online_tuning_.end();
   CommunicatorInfo& info = shared_.info;
   info.local = parts_.shares_all_memory();
+  if (in_use == nullptr) count_reason(shared_, reason);
   describe_trees(in_use, reason, info);
   const std::string line = path_line(info, in_use, shared_.settings.host_id);
   if (in_use == nullptr) return tell_lack(shared_, line, event);

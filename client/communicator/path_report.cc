@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/communicator/quicker_calls.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::client {
 
@@ -41,6 +42,10 @@ bool wants_trees(const CommunicatorSettings& settings, const CommunicatorInfo& i
   return settings.nranks > 1 && settings.path != PathMode::fallback && !info.local;
 }
 
+void count_reason(const Shared& shared, std::string_view reason) {
+  if (const auto& record = shared.settings.flight_record) record->noted(split_code(reason).reason);
+}
+
 void tell_lack(Shared& shared, const std::string& how, PathEvent event) {
   CommunicatorInfo& info = shared.info;
   shared.use_told = false;
@@ -57,6 +62,7 @@ void watch_for_lack(Shared& shared, const Coordinator& coordinator) {
   const Coordinator::Search search = coordinator.search();
   shared.looks_for_trees = search.under_way;
   if (search.under_way || search.why_not.empty()) return;
+  if (shared.info.reason != search.why_not) count_reason(shared, search.why_not);
   shared.info.reason = search.why_not;
   std::string line = path_line(shared.info, nullptr, shared.settings.host_id);
   if (shared.settings.require_trees) line += "; waiting for a tree, as TRIBUTARY_REQUIRE says";
@@ -95,12 +101,17 @@ GroupTraffic traffic_of(const CommunicatorInfo& info) {
           .bytes_in_shared_memory = info.bytes_local};
 }
 
+bool leaves_trees_unused(const CommunicatorSettings& settings, const CommunicatorInfo& info) {
+  return info.bytes_in_network == 0 && info.in_network && wants_trees(settings, info);
+}
+
 std::string end_line(const CommunicatorSettings& settings, const CommunicatorInfo& info) {
   std::string line = "ends after " + std::to_string(info.operations) + " operations: " + bytes_by_path(info);
   if (info.failovers != 0)
     line += "; trees lost: " + std::to_string(info.failovers) + ", returns: " + std::to_string(info.returns);
-  if (info.bytes_in_network == 0 && info.in_network && wants_trees(settings, info))
-    line += "; trees were ready, and the tuning let no operation take them (tributary explain says why)";
+  if (leaves_trees_unused(settings, info))
+    line += "; " + coded(Reason::trees_not_chosen,
+                         "trees were ready, and the tuning let no operation take them (tributary explain says why)");
   if (settings.flight_record) {
     const auto quicker = quicker_calls(settings.flight_record->snapshot(), settings, info);
     if (!quicker.empty()) line += "; by the model, " + to_string(quicker.front());

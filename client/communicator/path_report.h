@@ -4,6 +4,7 @@
 // The log warns if the ranks use no tree although no setting forbids trees: each time trees are lost, and once in the
 // communicator's life if it has no trees. The log says "in use" only after the trees have carried bytes.
 #include <string>
+#include <string_view>
 
 #include "client/communicator/tree_life.h"
 #include "client/communicator/whole.h"
@@ -21,6 +22,8 @@ void describe_trees(const Trees* in_use, const std::string& reason, Communicator
 /// Returns whether these ranks would use trees if the manager had trees for them.
 [[nodiscard]] bool wants_trees(const CommunicatorSettings& settings, const CommunicatorInfo& info);
 
+/// Counts the reason whose code is at the end of the text, if the rank keeps a record.
+void count_reason(const Shared& shared, std::string_view reason);
 /// Logs a path without trees; call it after shared.info describes this path. `how` is the line without its prefix.
 void tell_lack(Shared& shared, const std::string& how, PathEvent event);
 /// On rank 0, called in each tick while no trees are in use: logs the reason once the coordinator knows it.
@@ -31,6 +34,8 @@ void tell_use(Shared& shared);
 [[nodiscard]] std::string bytes_by_path(const CommunicatorInfo& info);
 /// Returns the numbers of bytes_by_path() and of operations, for the manager.
 [[nodiscard]] GroupTraffic traffic_of(const CommunicatorInfo& info);
+/// Returns whether a communicator that ends had trees, and the tuning let no operation take them.
+[[nodiscard]] bool leaves_trees_unused(const CommunicatorSettings& settings, const CommunicatorInfo& info);
 /// Returns the last line that a communicator writes to the log.
 [[nodiscard]] std::string end_line(const CommunicatorSettings& settings, const CommunicatorInfo& info);
 /// Returns the way in which `info` breaks CommunicatorSettings::require_trees; an empty text if it does not.

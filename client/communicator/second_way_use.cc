@@ -1,6 +1,7 @@
 #include "client/communicator/second_way_use.h"
 
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::client {
 
@@ -22,8 +23,10 @@ void SecondWayUse::watch(PeerMesh& mesh, std::string device_address) {
 
 void SecondWayUse::tell_user(const std::string& whose, const std::string& reason, bool device_gone) const {
   if (!on_use || shared_.life.leaving()) return;  // ranks that leave close connections, too
+  const Reason code = device_gone ? Reason::rdma_device_gone : Reason::rdma_connection_lost;
+  if (const auto& record = shared_.settings.flight_record) record->noted(code);
   on_use("tributary: rank " + std::to_string(shared_.known_as()) + ": its connections to " + whose +
-             " go over TCP from now on: " + reason,
+             " go over TCP from now on: " + coded(code, reason),
          device_gone);
 }
 
@@ -69,7 +72,7 @@ Status SecondWayUse::may_reach_trees() const {
   if (two_ways_ == nullptr) return {};
   const Status there = two_ways_->first_way("");
   if (there) return {};
-  return fail(Errc::unreachable,
+  return fail(Errc::unreachable, Reason::no_way_to_trees,
               "rank " + std::to_string(shared_.known_as()) + " has no way to aggregators: " + there.error().message);
 }
 

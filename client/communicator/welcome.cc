@@ -5,6 +5,7 @@
 
 #include "client/control/json_number.h"
 #include "tributary/protocol/json_reader.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::client {
 
@@ -51,6 +52,16 @@ tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Direc
   return shape;
 }
 
+/// Returns the reason why ranks on this path ask for no trees, by the settings; meaningless if they ask for trees.
+std::string why_no_trees(const CommunicatorSettings& settings, FirstPath path) {
+  if (settings.nranks == 1) return coded(Reason::one_rank, "one rank alone");
+  if (path == FirstPath::local) return coded(Reason::one_host, "all ranks are on one host");
+  if (settings.path == PathMode::fallback) return coded(Reason::path_is_fallback, "TRIBUTARY_PATH is fallback");
+  return coded(
+      Reason::no_manager,
+      "no manager is configured; set TRIBUTARY_MANAGER to its URL, or TRIBUTARY_PATH=fallback if none is wanted");
+}
+
 }  // namespace
 
 tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
@@ -94,12 +105,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   c.first_commit = path == FirstPath::local ? kCommitLocal : path == FirstPath::by_hosts ? kCommitHosts : 0;
   c.use_trees =
       settings.nranks > 1 && settings.manager_configured && settings.path != PathMode::fallback && c.first_commit == 0;
-  c.why_not = settings.nranks == 1                  ? "one rank alone"
-              : path == FirstPath::local            ? "all ranks are on one host"
-              : path == FirstPath::by_hosts         ? between
-              : settings.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
-                                                    : "no manager is configured; set TRIBUTARY_MANAGER to its URL, or "
-                                                      "TRIBUTARY_PATH=fallback if none is wanted";
+  c.why_not = path == FirstPath::by_hosts && settings.nranks > 1 ? between : why_no_trees(settings, path);
   c.tuning_of = [&settings, &directory](const GroupDescriptor& trees) {
     if (trees.rates == PathRates{}) return std::string();
     return tuning::encode(policy_for(settings, directory, tuning::shape_of(trees)));

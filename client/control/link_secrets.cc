@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::client {
 
@@ -10,8 +11,9 @@ Status LinkSecrets::take(const GroupDescriptor& d) {
   const PacketSecurity least = keys_ != nullptr ? keys_->least() : PacketSecurity::off;
   for (const LinkName& name : std::exchange(taken_, {})) keys_->remove(name);
   if (d.security < least || (d.security != PacketSecurity::off && keys_ == nullptr)) {
-    return fail(Errc::denied, "the trees have security '" + std::string(to_string(d.security)) + "', this rank '" +
-                                  std::string(to_string(least)) + "': set the same TRIBUTARY_SECURITY on every rank");
+    return fail(Errc::denied, Reason::unequal_security,
+                "the trees have security '" + std::string(to_string(d.security)) + "', this rank '" +
+                    std::string(to_string(least)) + "': set the same TRIBUTARY_SECURITY on every rank");
   }
   if (keys_ == nullptr || d.exchange_key == ExchangePublicKey{}) return {};
   const auto exchange = exchange_key_of_group(secret_);

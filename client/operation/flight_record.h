@@ -60,6 +60,8 @@ class FlightRecord {
   void ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
   /// Notes a pause: the trees were lost, and operations went on after this time.
   void paused(transport::Duration time) noexcept { counts_.paused(time); }
+  /// Counts the reason for a path. Any thread may call it.
+  void noted(Reason reason) noexcept { counts_.noted(reason); }
   /// Adds counts of values. Several threads may call it at once.
   void saw_values(const ValueNumbers& values) noexcept { counts_.saw(values); }
   /// Notes the time of the communicator's failure: every open operation ends with it.

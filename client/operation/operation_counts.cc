@@ -11,6 +11,7 @@ OperationNumbers& OperationNumbers::operator+=(const OperationNumbers& other) no
   pauses += other.pauses;
   failures += other.failures;
   values += other.values;
+  reasons += other.reasons;
   return *this;
 }
 
@@ -51,6 +52,7 @@ OperationNumbers OperationCounts::read() const noexcept {
   numbers.pauses = pauses_.read();
   numbers.failures = failures_.load(std::memory_order_relaxed);
   numbers.values = {.input = input_.read(), .result = result_.read()};
+  numbers.reasons = reasons_.read();
   return numbers;
 }
 

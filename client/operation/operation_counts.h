@@ -1,8 +1,9 @@
 #pragma once
-// Counts of what a rank has done, for metrics: the time of its operations by collective and size, their bytes by path, and
-// the pauses after lost trees. The memory is fixed, whatever the rank calls.
+// Counts of what a rank has done, for metrics: the time of its operations by collective and size, their bytes by path,
+// the pauses after lost trees, and the reasons for paths. The memory is fixed, whatever the rank calls.
 //
-// One thread at a time counts, with plain loads and stores, except for values; any thread may read at any time.
+// One thread at a time counts, with plain loads and stores, except for values and reasons; any thread may read at any
+// time.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <cstdint>
 
 #include "client/operation/value_numbers.h"
+#include "tributary/protocol/reason_counts.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::client {
@@ -58,6 +60,7 @@ struct OperationNumbers {
   Histogram pauses;  // from the loss of trees until operations went on
   std::uint64_t failures = 0;
   ValueNumbers values{};  // of collectives whose values were counted
+  ReasonNumbers reasons{};
 
   OperationNumbers& operator+=(const OperationNumbers& other) noexcept;
 };
@@ -70,6 +73,8 @@ class OperationCounts {
   }
   void failed() noexcept { add(failures_, 1); }
   void paused(std::chrono::nanoseconds time) noexcept { pauses_.add(time); }
+  /// Counts a reason, when the path changes: no operation calls it. Any thread may call it.
+  void noted(Reason reason) noexcept { reasons_.add(reason); }
   /// Adds the counts of values. Several threads may call it at once.
   void saw(const ValueNumbers& values) noexcept;
   [[nodiscard]] OperationNumbers read() const noexcept;
@@ -99,6 +104,7 @@ class OperationCounts {
     [[nodiscard]] ValueNumbers::Buffer read() const noexcept;
   };
   Values input_{}, result_{};
+  ReasonCounts reasons_{};
 };
 
 }  // namespace tributary::client

@@ -9,6 +9,7 @@
 #include "client/recovery/repair_plan.h"
 #include "client/tuning/policy.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::client {
 
@@ -17,6 +18,24 @@ using transport::TimePoint;
 namespace {
 
 constexpr std::chrono::seconds kLateQuestions{1};
+
+/// Returns the reason for which a request to the manager failed, if its sentence has no code.
+Reason reason_of_failure(Errc code) {
+  switch (code) {
+    case Errc::unreachable:
+      return Reason::manager_unreachable;
+    case Errc::timed_out:
+      return Reason::manager_timed_out;
+    case Errc::denied:
+      return Reason::not_allowed;
+    case Errc::retry:
+      return Reason::manager_busy;
+    case Errc::bad_argument:
+      return Reason::group_forgotten;
+    default:
+      return Reason::manager_failed;
+  }
+}
 
 std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   TRIBUTARY_ASSERT(rank < settings.hosts.size() && rank < settings.nranks, "rank {} of {} on {} hosts", rank,
@@ -134,14 +153,16 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
     }
     // If the ranks require trees and the manager denies them, they need not wait: no later answer will differ.
     if (answer.error().code == Errc::denied && settings_.require_trees && initial_) search_.hopeless = true;
-    return rest(answer.error().message);
+    return rest(coded(reason_of_failure(answer.error().code), answer.error().message));
   }
   lost_.answered();
   ++attempt_;
   take(*answer);
   // These trees may contain an aggregator that was lost meanwhile.
   if (lost_.any_untold() && group_ != 0) return ask(now_);
-  if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
+  if (answer->empty())
+    return rest(
+        coded(Reason::no_tree, answer->reason.empty() ? "the manager has no tree for this group" : answer->reason));
   join(*answer);
 }
 
@@ -156,7 +177,7 @@ void Coordinator::take(const GroupDescriptor& descriptor) {
 void Coordinator::join(const GroupDescriptor& descriptor) {
   const bool by_pages = comes_by_pages(descriptor);
   if (!by_pages && descriptor.lanes[0].entries.size() != settings_.nranks)
-    return rest("the manager answered for another number of ranks");
+    return rest(coded(Reason::manager_failed, "the manager answered for another number of ranks"));
   TRIBUTARY_ASSERT(generation_ < UINT32_MAX, "generation {} of trees is the last", generation_);
   ++generation_;
   lost_.forget_told();
@@ -176,7 +197,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
                   generation = generation_] { return *alive && state_ == State::joining && generation == generation_; },
        .give = [this](std::uint32_t rank, const GroupDescriptor& part) { give_place(rank, part); },
        .page_came = [this] { deadline_ = now_ + settings_.join_limit; },
-       .failed = [this](const std::string& why) { abandon(why); }});
+       .failed = [this](const std::string& why) { abandon(coded(Reason::manager_failed, why)); }});
 }
 
 void Coordinator::give_place(std::uint32_t rank, const GroupDescriptor& part) {
@@ -201,7 +222,7 @@ void Coordinator::on_better(std::uint32_t generation, const std::string& why, Re
   take(*answer);  // the manager counts the group as moved, in every state
   if (state_ != State::in_network || generation != generation_) return;
   better_ = std::move(*answer);
-  lose_tree("moves to other trees: " + why, kMoves);
+  lose_tree(coded(Reason::moved_to_better_trees, "moves to other trees: " + why), kMoves);
 }
 
 void Coordinator::abandon(const std::string& reason) {
@@ -221,7 +242,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
       retry_at_ = renewals_.next = TimePoint::max();
       if (group_ != 0) service_->release(std::exchange(group_, 0), lost_.untold());
     }
-    return abandon(failure.reason);
+    return abandon(coded(Reason::lane_broken, failure.reason));
   }
   if (state_ != State::joining || !answers_.count(rank)) return;
   answers_.begin();
@@ -263,8 +284,9 @@ void Coordinator::on_lane_failed(const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   const LaneFailure failure = decode_lane_failure(message.body);
   lost_.note(failure.aggregator);  // in every state: if the request is already under way, the next request carries it
-  if (state_ == State::joining || state_ == State::proposing) return abandon(failure.reason);
-  if (state_ == State::in_network) lose_tree(failure.reason);
+  const std::string reason = coded(Reason::lane_broken, failure.reason);
+  if (state_ == State::joining || state_ == State::proposing) return abandon(reason);
+  if (state_ == State::in_network) lose_tree(reason);
 }
 
 void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
@@ -460,8 +482,9 @@ void Coordinator::decide() {
   }
   if (tree_hangs()) {
     if (finalize_asked_) finalize_deadline_ = now_ + settings_.finalize_limit;
-    return lose_tree("operation " + std::to_string(operation) +
-                     " stands still though every rank has contributed: an aggregator hangs");
+    return lose_tree(
+        coded(Reason::aggregator_hangs, "operation " + std::to_string(operation) +
+                                            " stands still though every rank has contributed: an aggregator hangs"));
   }
   const auto list = [&](auto&& is_one) {
     std::string names;
@@ -526,7 +549,7 @@ void Coordinator::renew(TimePoint now) {
         if (settings_.rates_changed) settings_.rates_changed(terms_.rates);
       }
       if (answer->leave && settings_.may_move && state_ == State::in_network)
-        lose_tree("gives up its trees: " + answer->why, kMoves);
+        lose_tree(coded(Reason::moved_to_better_trees, "gives up its trees: " + answer->why), kMoves);
       else if (answer->better_trees)
         ask_for_better(answer->why);
       return;
@@ -567,12 +590,14 @@ void Coordinator::tick(TimePoint now) {
   if (state_ == State::resting && now >= retry_at_) return ask(now);
   // Once rank 0 has proposed trees, wait for them: all ranks have joined them.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {
-    begin_without(0, state_ == State::asking ? "the manager has not answered yet" : "the trees are still forming");
+    begin_without(0, state_ == State::asking ? coded(Reason::manager_late, "the manager has not answered yet")
+                                             : coded(Reason::trees_forming, "the trees are still forming"));
   }
   if (now < deadline_) return;
-  if (state_ == State::asking) return rest("the manager did not answer in time");
+  if (state_ == State::asking) return rest(coded(Reason::manager_timed_out, "the manager did not answer in time"));
   if (state_ == State::joining) {
-    abandon("the trees of epoch " + std::to_string(epoch_) + " did not form in time: not ready: " + unanswered());
+    abandon(coded(Reason::forming_timed_out, "the trees of epoch " + std::to_string(epoch_) +
+                                                 " did not form in time: not ready: " + unanswered()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "protocol/src/token_claims.h"
 #include "protocol/src/token_hashes.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary {
 namespace {
@@ -193,14 +194,15 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
   if (!context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
       EVP_DigestVerify(context.get(), bytes_of(wire.signature), kSignatureBytes,
                        bytes_of(reinterpret_cast<const std::byte*>(&root)), sizeof root) != 1) {
-    return fail(Errc::denied, "the token is not signed by this cluster's manager");
+    return fail(Errc::denied, Reason::join_token_forged, "the token is not signed by this cluster's manager");
   }
   // Check the claims, although the manager signed them: they can be too old, or from a manager of another version.
   auto claims = read_claims(token);
   if (!claims) return claims;
   if (now_s >= claims->expires_at) {
-    return fail(Errc::denied, "the token expired " + std::to_string(now_s - claims->expires_at) +
-                                  " s ago; ask the manager for a new one (are the clocks set?)");
+    return fail(Errc::denied, Reason::join_token_expired,
+                "the token expired " + std::to_string(now_s - claims->expires_at) +
+                    " s ago; ask the manager for a new one (are the clocks set?)");
   }
   return claims;
 }

@@ -7,6 +7,7 @@
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary {
 
@@ -40,7 +41,7 @@ std::vector<std::byte> encode(const LaneLoss& loss) {
                   .name_bytes = static_cast<std::uint8_t>(loss.aggregator.size()),
                   .rank = loss.rank};
   const std::size_t room = payload_bytes_max(FrameType::failed) - sizeof head - loss.aggregator.size();
-  const auto reason = std::string_view(loss.reason).substr(0, room);
+  const std::string reason = cut_before_code(loss.reason, room);
   std::vector<std::byte> payload(sizeof head + loss.aggregator.size() + reason.size());
   std::memcpy(payload.data(), &head, sizeof head);
   const auto end = std::ranges::copy(bytes_of(loss.aggregator), payload.begin() + sizeof head).out;
@@ -49,7 +50,7 @@ std::vector<std::byte> encode(const LaneLoss& loss) {
 }
 
 LaneLoss decode_lane_loss(std::span<const std::byte> payload) {
-  LaneLoss malformed{.reason = "a failed frame that cannot be read"};
+  LaneLoss malformed{.reason = coded(Reason::lane_broken, "a failed frame that cannot be read")};
   Head head;
   if (payload.size() < sizeof head) return malformed;
   std::memcpy(&head, payload.data(), sizeof head);

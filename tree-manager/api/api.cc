@@ -17,6 +17,7 @@
 #include "tree-manager/api/token_routes.h"
 #include "tree-manager/api/web_files.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 
 #ifndef TRIBUTARY_VERSION
 #error "the build sets TRIBUTARY_VERSION"
@@ -65,11 +66,15 @@ GroupOwner owner_of(const Identity& caller) {
   return {.tenant = caller.tenant, .job = caller.job};
 }
 
-/// Returns the sentence of an answer that is an error.
-std::string message_in(const HttpReply& reply) {
+/// The sentence of an answer that is an error, and the code of its reason; empty for other answers.
+struct ErrorInReply {
+  std::string message, reason_code;
+};
+ErrorInReply error_in(const HttpReply& reply) {
   if (reply.status < 400) return {};
   const auto body = nlohmann::json::parse(reply.body, nullptr, false);
-  return body.is_object() && body.contains("error") ? body["error"].value("message", "") : "";
+  if (!body.is_object() || !body.contains("error")) return {};
+  return {.message = body["error"].value("message", ""), .reason_code = body["error"].value("reason_code", "")};
 }
 
 std::optional<std::uint64_t> number_in(const std::string& text) {
@@ -252,14 +257,15 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const Proof& cal
   if (row.open || (row.read && !settings_.reads_need_token)) return std::nullopt;
   if (caller.identity) {
     const std::string why = why_denied(row, *caller.identity);
-    return why.empty() ? std::nullopt : std::optional(error_reply(403, why));
+    return why.empty() ? std::nullopt : std::optional(error_reply(403, coded(Reason::not_allowed, why)));
   }
-  HttpReply reply =
-      error_reply(401, (caller.why.empty() ? "no token was given" : caller.why) + ": " + route.method + " " +
-                           route.pattern + " takes the role " + to_string(row.roles, " or ") + "; " + where_from(row) +
-                           " a token of `tributary token make`, or " +
-                           (row.roles.has(Role::tenant) ? "job.token" : "aggregator.token") +
-                           " of the manager's state directory, or show a client certificate of certificate_file");
+  const CodedText why = caller.why.empty() ? CodedText{Reason::no_token, "no token was given"} : split_code(caller.why);
+  HttpReply reply = error_reply(
+      401, coded(why.reason,
+                 std::string(why.sentence) + ": " + route.method + " " + route.pattern + " takes the role " +
+                     to_string(row.roles, " or ") + "; " + where_from(row) + " a token of `tributary token make`, or " +
+                     (row.roles.has(Role::tenant) ? "job.token" : "aggregator.token") +
+                     " of the manager's state directory, or show a client certificate of certificate_file"));
   reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"tributary-manager\"");
   return reply;
 }
@@ -272,7 +278,8 @@ std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& c
     const auto view = cluster.aggregator(found.parameters[0]);
     const bool others = view && !view->record.owner.empty() && view->record.owner != caller.name;
     if (!others) return std::nullopt;
-    return error_reply(403, "aggregator '" + found.parameters[0] + "' belongs to another identity");
+    return error_reply(
+        403, coded(Reason::not_allowed, "aggregator '" + found.parameters[0] + "' belongs to another identity"));
   }
   const auto id = number_in(found.parameters[0]);
   if (!id) return std::nullopt;  // the route reports the mistake
@@ -329,24 +336,29 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller, co
 std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
   if (!caller.identity || caller.identity->old_secret) return std::nullopt;
   if (rate_limit_.take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
-  HttpReply reply = error_reply(429, "'" + caller.identity->name + "' sends more than " +
-                                         std::to_string(settings_.requests_per_second_max) + " requests a second");
+  HttpReply reply =
+      error_reply(429, coded(Reason::too_many_requests, "'" + caller.identity->name + "' sends more than " +
+                                                            std::to_string(settings_.requests_per_second_max) +
+                                                            " requests a second"));
   reply.headers.emplace_back("Retry-After", "1");
   return reply;
 }
 
-/// Leaves out calls that change nothing, and renewals of leases, which come every few seconds.
+/// Counts the reason of a refusal, and writes the call to the audit log. The log leaves out calls that change nothing,
+/// and renewals of leases, which come every few seconds.
 void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal) const {
   const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
   const bool refused = reply.status == 401 || reply.status == 403;
+  const ErrorInReply error = error_in(reply);
+  metrics_->count(reason_of(error.reason_code));
   if (settings_.audit == nullptr || !(changes || refused || !refusal.code.empty())) return;
   settings_.audit->write({.who = caller.identity ? &*caller.identity : nullptr,
                           .from = head.remote_address,
                           .method = head.method,
                           .path = head.path,
                           .status = reply.status,
-                          .why = refusal.code.empty() ? message_in(reply) : refusal.reason,
-                          .code = refusal.code},
+                          .why = refusal.code.empty() ? error.message : refusal.reason,
+                          .code = refusal.code.empty() ? error.reason_code : refusal.code},
                          settings_.unix_seconds());
 }
 

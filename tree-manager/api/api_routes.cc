@@ -11,6 +11,7 @@
 #include "tree-manager/api/json_output.h"
 #include "tree-manager/api/replies.h"
 #include "tributary/protocol/link_rate.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -126,7 +127,7 @@ Result<std::vector<LateRank>> late_ranks_in(JsonInput& load) {
 void note_changed_records(const Cluster& cluster, const std::string& aggregator, std::uint64_t count, Refusal& note) {
   const auto before = cluster.aggregator(aggregator);
   if (!before || count <= before->load.changed_records) return;
-  note = {.code = "changed-records",
+  note = {.code = std::string(code_of(Reason::changed_records)),
           .reason = std::to_string(count - before->load.changed_records) +
                     " sealed connections ended because bytes were changed on their way"};
 }

@@ -7,6 +7,7 @@
 #include "service-kit/yaml_text.h"
 #include "tree-manager/topology/yaml_fields.h"
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -138,9 +139,9 @@ Proof CertificateIdentities::look(const service::Certificate& certificate) const
     identity.name = plain_name(key);
     return {.identity = std::move(identity), .why = {}};
   }
-  return {
-      .identity = std::nullopt,
-      .why = "the certificate '" + certificate.subject + "' stands for nobody: certificate_file has no entry for it"};
+  return {.identity = std::nullopt,
+          .why = coded(Reason::unknown_certificate, "the certificate '" + certificate.subject +
+                                                        "' stands for nobody: certificate_file has no entry for it")};
 }
 
 }  // namespace tributary::manager

@@ -162,6 +162,7 @@ json to_json(const GroupLeaseView& lease) {
                  {"epoch", lease.epoch},
                  {"rebuild_advised", lease.rebuild_advised},
                  {"reason", lease.reason}};
+  if (!lease.code.empty()) result["code"] = lease.code;
   if (lease.leave) result["leave_trees"] = true;
   if (lease.rates != PathRates{}) result["rates"] = to_json(lease.rates);
   if (!lease.late.empty()) result["late"] = late_json(lease.late);

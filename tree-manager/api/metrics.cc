@@ -88,6 +88,12 @@ void ApiMetrics::count(const std::string& route, unsigned status, std::chrono::n
   requests.seconds += std::chrono::duration<double>(took).count();
 }
 
+void ApiMetrics::count(Reason reason) {
+  if (reason == Reason::none) return;
+  const std::lock_guard lock(mutex_);
+  reasons_.add(reason);
+}
+
 void ApiMetrics::show_door(const service::HttpDoor& door) {
   const std::lock_guard lock(mutex_);
   door_ = &door;
@@ -96,8 +102,17 @@ void ApiMetrics::show_door(const service::HttpDoor& door) {
 service::MetricPage ApiMetrics::page(const Cluster* cluster, const Standing& standing) const {
   MetricPage page("tributary_manager_");
   add_standing(page, standing);
-  if (cluster != nullptr) add_cluster(page, cluster->stats());
+  ReasonNumbers reasons;
+  if (cluster != nullptr) {
+    const ClusterStats stats = cluster->stats();
+    add_cluster(page, stats);
+    reasons = stats.reasons;
+  }
   const std::lock_guard lock(mutex_);
+  reasons += reasons_;
+  page.begin(MetricType::counter, "reasons_total",
+             "Denials, and times that a group was told to move or to leave its trees, by the reason's code.", {"code"});
+  reasons.for_each([&page](std::string_view code, std::uint64_t count) { page.add(count, {std::string(code)}); });
   if (door_ != nullptr) add_door(page, *door_);
   const auto labels = [](const auto& key) { return std::vector{key.first, std::to_string(key.second)}; };
   page.begin(MetricType::counter, "requests_total", "HTTP requests by route and status.", {"route", "status"});

@@ -12,6 +12,7 @@
 #include "service-kit/metric_page.h"
 #include "tree-manager/api/standing.h"
 #include "tree-manager/service/cluster.h"
+#include "tributary/protocol/reason_counts.h"
 
 namespace tributary::manager {
 
@@ -19,6 +20,8 @@ class ApiMetrics {
  public:
   /// `route` is the pattern, never the path, so that the number of label values stays bounded.
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
+  /// Counts the reason of a request that was refused.
+  void count(Reason reason);
   /// Adds the door's counts. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
   /// nullptr: this manager has no cluster, because it does not lead.
@@ -32,6 +35,7 @@ class ApiMetrics {
   const service::HttpDoor* door_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, Requests> requests_;  // key: route and status
+  ReasonNumbers reasons_;
 };
 
 }  // namespace tributary::manager

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tributary/protocol/reason.h"
+
 namespace tributary::manager {
 namespace {
 
@@ -64,7 +66,10 @@ HttpReply json_reply(const nlohmann::json& body, unsigned status) {
 }
 
 HttpReply error_reply(unsigned status, const std::string& message) {
-  return json_reply({{"error", {{"code", code_of(status)}, {"message", message}}}}, status);
+  const CodedText text = split_code(message);
+  nlohmann::json error = {{"code", code_of(status)}, {"message", text.sentence}};
+  if (text.reason != Reason::none) error["reason_code"] = tributary::code_of(text.reason);
+  return json_reply({{"error", std::move(error)}}, status);
 }
 
 HttpReply done_reply(const Status& status) {
@@ -75,6 +80,7 @@ HttpReply no_leader_reply() {
   HttpReply reply = json_reply(
       {{"error",
         {{"code", "no_leader"},
+         {"reason_code", tributary::code_of(Reason::no_leader)},
          {"message", "this manager does not lead, and knows of none that does; ask again, or ask another manager"}}}},
       503);
   reply.headers.emplace_back("Retry-After", "1");

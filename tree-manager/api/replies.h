@@ -10,7 +10,8 @@ namespace tributary::manager {
 using service::HttpReply;
 
 [[nodiscard]] HttpReply json_reply(const nlohmann::json& body, unsigned status = 200);
-/// Answers {"error": {"code", "message"}}.
+/// Answers {"error": {"code", "message"}}. A code of a reason at the end of the message becomes the member
+/// "reason_code".
 [[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
 [[nodiscard]] HttpReply error_reply(const Error& error);
 /// Answers {"done": true}, or the error.

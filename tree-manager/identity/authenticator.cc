@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 #include <spdlog/spdlog.h>
 
+#include "tributary/protocol/reason.h"
+
 namespace tributary::manager {
 namespace {
 
@@ -58,12 +60,13 @@ Proof Authenticator::look(std::string_view authorization, const std::string& fro
   if (!looks_like_identity_token(token)) {
     auto identity = by_old_secret(token, from);
     const bool known = identity.has_value();
-    return {.identity = std::move(identity), .why = known ? "" : "the token is wrong"};
+    return {.identity = std::move(identity), .why = known ? "" : coded(Reason::wrong_token, "the token is wrong")};
   }
   const std::lock_guard lock(mutex_);
   auto claims = keys_.verify(token, now_s);
   if (!claims) return {.identity = std::nullopt, .why = claims.error().message};
-  if (revoked_.has(claims->id)) return {.identity = std::nullopt, .why = "the token was revoked"};
+  if (revoked_.has(claims->id))
+    return {.identity = std::nullopt, .why = coded(Reason::token_revoked, "the token was revoked")};
   return {.identity = identity_of(*claims), .why = {}, .claims = std::move(*claims)};
 }
 

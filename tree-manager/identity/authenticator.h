@@ -19,7 +19,7 @@ struct OldSecrets {
 
 struct Proof {
   std::optional<Identity> identity;
-  std::string why;          // without an identity: the mistake in the token; empty: no token was given
+  std::string why;          // without an identity: the mistake in the token, with its code; empty: no token was given
   IdentityClaims claims{};  // claims of an identity token
 };
 

@@ -10,6 +10,7 @@
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/json_reader.h"
 #include "tributary/protocol/link_secret.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -251,18 +252,21 @@ Result<std::string> IdentityKeys::sign(const IdentityClaims& claims) const {
 }
 
 Result<IdentityClaims> IdentityKeys::verify(std::string_view token, std::int64_t now_s) const {
-  const auto denied = [](std::string why) { return fail(Errc::denied, std::move(why)); };
+  const auto denied = [](Reason code, std::string why) { return fail(Errc::denied, code, std::move(why)); };
   const auto parts = split(token);
-  if (!parts) return denied("the token is no identity token");
+  if (!parts) return denied(Reason::wrong_token, "the token is no identity token");
   const auto key = keys_.find(parts->key);
-  if (key == keys_.end()) return denied("the token was signed with a key that this manager does not have");
+  if (key == keys_.end())
+    return denied(Reason::wrong_token, "the token was signed with a key that this manager does not have");
   const auto seal = from_base64url(parts->seal);
   if (!seal || !same_bytes(*seal, hmac_sha256(key->second, bytes_of(parts->sealed))))
-    return denied("the token is forged or broken: its seal is wrong");
+    return denied(Reason::wrong_token, "the token is forged or broken: its seal is wrong");
   auto claims = read_claims(parts->claims);
-  if (!claims) return denied("the token was made by another version");
-  if (now_s < claims->from) return denied("the token is good only in " + span_text(claims->from - now_s));
-  if (now_s >= claims->until) return denied("the token expired " + span_text(now_s - claims->until) + " ago");
+  if (!claims) return denied(Reason::wrong_token, "the token was made by another version");
+  if (now_s < claims->from)
+    return denied(Reason::token_not_yet_valid, "the token is good only in " + span_text(claims->from - now_s));
+  if (now_s >= claims->until)
+    return denied(Reason::token_expired, "the token expired " + span_text(now_s - claims->until) + " ago");
   return claims;
 }
 

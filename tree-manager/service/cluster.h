@@ -27,6 +27,7 @@
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
 #include "tributary/protocol/late_rank.h"
+#include "tributary/protocol/reason_counts.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::manager {
@@ -147,6 +148,7 @@ struct GroupLeaseView {
   std::uint32_t epoch = 0;
   bool rebuild_advised = false;
   std::string reason;
+  std::string code{};            // of the reason
   bool leave = false;            // the group must give up its trees; `reason` says why
   PathRates rates{};             // rates of the group's trees beside all present groups; zeros: not known
   std::vector<LateRank> late{};  // the late ranks of the group, the greatest lag first
@@ -193,6 +195,7 @@ struct ClusterStats {
   std::uint64_t plans_made = 0;
   std::uint64_t plans_failed = 0;
   std::map<std::string, std::uint64_t> denied{};  // key: code; requests for trees that got none
+  ReasonNumbers reasons{};                        // denials of trees, and advice to groups to move
   std::uint64_t displaced = 0;                    // groups that were told to leave their trees to a higher class
   std::uint64_t reservations = 0;                 // reservations that run
   double plan_seconds = 0;
@@ -202,6 +205,11 @@ struct ClusterStats {
   std::uint64_t store_writes = 0;
   std::uint64_t store_failures = 0;
   double store_seconds = 0;
+  /// Counts a request for trees that got none, by the code of the reason.
+  void count_denied(const std::string& code) {
+    ++denied[code];
+    reasons.add(reason_of(code));
+  }
 };
 
 /// The error about a number that no group has. Callers that may not know of a group get the same error.
@@ -315,6 +323,7 @@ class Cluster {
     std::optional<GroupTraffic> traffic{};
     PathRates rates{};                  // the rates of its trees, computed after a change of the load
     std::uint64_t rates_at_change = 0;  // the number of that change
+    Reason advised = Reason::none;      // the code of the last advice to it
     std::uint64_t displaced_by = 0;     // group of a higher class that needs the memory of its trees; 0: none
     [[nodiscard]] GroupView view(const Clock& clock, const std::map<std::string, Aggregator>& aggregators) const;
     [[nodiscard]] std::vector<LateRank> late(const Clock& clock,
@@ -323,7 +332,8 @@ class Cluster {
 
   /// The advice to a group about its trees.
   struct Advice {
-    std::string why;     // why it should ask for other trees; empty: it should not
+    Reason code = Reason::none;
+    std::string why{};   // why it should ask for other trees; empty: it should not
     bool leave = false;  // it must give up the trees that it has
   };
 

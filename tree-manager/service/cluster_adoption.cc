@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "tree-manager/service/cluster.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -55,7 +56,8 @@ Status Cluster::take_in(GroupRecord group) {
   if (!ended) return std::unexpected(ended.error());
   if (*ended) return fail(Errc::mismatch, group_text(group.id) + " has been given back; ask for a new group");
   if (groups_.size() >= settings_.groups_max) {
-    return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+    return fail(Errc::retry, Reason::too_many_groups,
+                "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
   }
   group.adopted_at = clock_.unix_seconds();
   if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;

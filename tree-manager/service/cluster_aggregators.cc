@@ -8,6 +8,7 @@
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/topology/name_range.h"
 #include "tributary/protocol/link_rate.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -155,7 +156,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   const auto known = aggregators_.find(record.name);
   if (known == aggregators_.end()) {
     if (aggregators_.size() >= settings_.aggregators_max) {
-      return fail(Errc::retry,
+      return fail(Errc::retry, Reason::too_many_aggregators,
                   "the manager has " + std::to_string(aggregators_.size()) + " aggregators already, its limit");
     }
   } else {
@@ -180,8 +181,10 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   ++generation_;
   ++stats_.registrations;
   if (!fabric_->knows_host(place_of(site_of(record), record))) {
-    spdlog::warn("aggregator {} registered from host {}, which the topology does not have: it gets no tree",
-                 record.name, record.host);
+    stats_.reasons.add(Reason::not_in_topology);
+    spdlog::warn("{}",
+                 coded(Reason::not_in_topology, "aggregator " + record.name + " registered from host " + record.host +
+                                                    ", which the topology does not have: it gets no tree"));
   }
   spdlog::info("aggregator {} registered: host {}, data {}, {} bytes, incarnation {}", record.name, record.host,
                to_string(record.data), record.memory_bytes, record.incarnation);

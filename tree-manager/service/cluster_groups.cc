@@ -8,6 +8,7 @@
 #include "tree-manager/service/group_trees.h"
 #include "tree-manager/service/late_ranks.h"
 #include "tree-manager/topology/name_range.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 namespace {
@@ -199,7 +200,8 @@ Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
 
 Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec) {
   if (groups_.size() >= settings_.groups_max) {
-    return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+    return fail(Errc::retry, Reason::too_many_groups,
+                "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
   }
   GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
   const auto number = numbers_.groups.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
@@ -208,7 +210,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
   record.priority = std::min(record.priority, rules_.of(record.owner).priority_max);
   admit(record, spec.aggregator);
-  if (record.lanes.empty()) ++stats_.denied[record.code];
+  if (record.lanes.empty()) stats_.count_denied(record.code);
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   auto made = std::make_shared<const GroupRecord>(std::move(record));
@@ -219,7 +221,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   ++stats_.groups_created;
   settings_.events->made(clock_.unix_milliseconds(), *made);
   spdlog::info("group {} of job {}: {} ranks, {} lanes{}{}", made->id, made->job, made->hosts.size(),
-               made->lanes.size(), made->reason.empty() ? "" : "; ", made->reason);
+               made->lanes.size(), made->reason.empty() ? "" : "; ", coded(made->code, made->reason));
   return made;
 }
 
@@ -328,7 +330,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
     next.reason =
         "the trees went to group " + std::to_string(group.displaced_by) + " of a higher class; " + next.reason;
   }
-  if (!built) ++stats_.denied[next.code];
+  if (!built) stats_.count_denied(next.code);
   if (optional && !built) {
     put_back();
     // This record is only for the answer; the group does not change.
@@ -352,7 +354,8 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   settings_.events->rebuilt(clock_.unix_milliseconds(), *before, *group.record, failed);
   if (!built && !before->lanes.empty()) ++generation_;  // memory became free
   spdlog::info("group {} rebuilt at epoch {}: {} lanes{}{}", before->id, group.record->epoch,
-               group.record->lanes.size(), group.record->reason.empty() ? "" : "; ", group.record->reason);
+               group.record->lanes.size(), group.record->reason.empty() ? "" : "; ",
+               coded(group.record->code, group.record->reason));
   return group.record;
 }
 
@@ -360,35 +363,42 @@ Cluster::Advice Cluster::advice_for(const Group& group) const {
   const GroupRecord& record = *group.record;
   if (record.lanes.empty()) {
     const bool changed = group.planned_at_generation != generation_ && record.hosts.size() > 1;
-    return {.why = changed ? "aggregators or capacity have changed since no tree could be built" : ""};
+    if (!changed) return {};
+    return {.code = Reason::capacity_changed,
+            .why = "aggregators or capacity have changed since no tree could be built"};
   }
   if (const auto above = groups_.find(group.displaced_by); above != groups_.end()) {
-    return {.why = "group " + std::to_string(above->first) + " of class " +
+    return {.code = Reason::preempted,
+            .why = "group " + std::to_string(above->first) + " of class " +
                    std::string(to_string(above->second.record->priority)) + " needs the place of these trees",
             .leave = true};
   }
   if (const Reservation* const reserved = takes_trees(record, rules_, clock_.unix_seconds()))
-    return {.why = "reservation '" + reserved->name + "' has begun, and has aggregators of these trees", .leave = true};
+    return {.code = Reason::reservation_began,
+            .why = "reservation '" + reserved->name + "' has begun, and has aggregators of these trees",
+            .leave = true};
   std::string draining;
   (void)uses(record, [&](const TreeNode& node) {
     const auto known = aggregators_.find(node.aggregator);
     if (known != aggregators_.end() && known->second.record.draining) draining = node.aggregator;
     return !draining.empty();
   });
-  if (!draining.empty()) return {.why = "aggregator " + draining + " is draining"};
+  if (!draining.empty()) return {.code = Reason::draining, .why = "aggregator " + draining + " is draining"};
   const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
   for (const FailedAggregator& it : record.failed) {
     const auto known = aggregators_.find(it.name);
     if (known == aggregators_.end() || is_same(it, known->second.record)) continue;
     const AggregatorRecord& now = known->second.record;
     if (why_unusable(now, suspicions_).empty() && !avoids(record, now, since_min))
-      return {.why = "aggregator " + it.name + " is back"};
+      return {.code = Reason::aggregator_back, .why = "aggregator " + it.name + " is back"};
   }
   if (group.planned_at_generation == generation_) return {};
-  return {.why = why_other_addresses(record, *fabric_, [this](const std::string& name) {
-            const auto known = aggregators_.find(name);
-            return known == aggregators_.end() ? nullptr : &known->second.record;
-          })};
+  std::string why = why_other_addresses(record, *fabric_, [this](const std::string& name) {
+    const auto known = aggregators_.find(name);
+    return known == aggregators_.end() ? nullptr : &known->second.record;
+  });
+  if (why.empty()) return {};
+  return {.code = Reason::other_address, .why = std::move(why)};
 }
 
 Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id, std::optional<GroupTraffic> traffic) {
@@ -404,6 +414,7 @@ GroupLeaseView Cluster::renewed(Group& group) {
   group.lease_end = clock_.now() + settings_.group_lease;
   Advice advice = advice_for(group);
   const bool advised = !advice.why.empty();
+  if (std::exchange(group.advised, advice.code) != advice.code) stats_.reasons.add(advice.code);
   // The rates of a group of many ranks take long to compute, so they are kept until another group begins or ends.
   if (std::exchange(group.rates_at_change, allotments_.changes()) != allotments_.changes()) {
     group.rates = present_rates(*fabric_, allotments_.load(), *group.record, [this](const std::string& name) {
@@ -415,6 +426,7 @@ GroupLeaseView Cluster::renewed(Group& group) {
                         .epoch = group.record->epoch,
                         .rebuild_advised = advised,
                         .reason = std::move(advice.why),
+                        .code = std::string(code_of(advice.code)),
                         .leave = advice.leave,
                         .rates = group.rates,
                         .late = group.late(clock_, aggregators_)};

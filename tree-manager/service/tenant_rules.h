@@ -11,6 +11,7 @@
 #include "tree-manager/store/priority.h"
 #include "tree-manager/store/store.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 
@@ -112,16 +113,20 @@ class TenantRules {
   std::int64_t turned_at_ = 0;
 };
 
-/// The words that say why a group has no trees, for programs. They never change.
-inline constexpr const char* kCodeNoTree = "no-tree";
-inline constexpr const char* kCodeQuotaGroups = "quota-groups";
-inline constexpr const char* kCodeQuotaLanes = "quota-lanes";
-inline constexpr const char* kCodeQuotaMemory = "quota-memory";
-inline constexpr const char* kCodeQuotaRate = "quota-rate";
-inline constexpr const char* kCodeReserved = "reserved";    // other holders have reserved aggregators
-inline constexpr const char* kCodeWaiting = "waiting";      // groups of a lower class are about to leave
-inline constexpr const char* kCodePreempted = "preempted";  // a group of a higher class has the place
-inline constexpr const char* kCodeSecurity = "security";    // the group has less security than is demanded
+/// The codes of the reasons why a group has no trees, for programs.
+inline constexpr const char* kCodeNoTree = code_of(Reason::no_tree).data();
+inline constexpr const char* kCodeQuotaGroups = code_of(Reason::quota_groups).data();
+inline constexpr const char* kCodeQuotaLanes = code_of(Reason::quota_lanes).data();
+inline constexpr const char* kCodeQuotaMemory = code_of(Reason::quota_memory).data();
+inline constexpr const char* kCodeQuotaRate = code_of(Reason::quota_rate).data();
+inline constexpr const char* kCodeReserved =
+    code_of(Reason::reserved).data();  // other holders have reserved aggregators
+inline constexpr const char* kCodeWaiting =
+    code_of(Reason::waiting).data();  // groups of a lower class are about to leave
+inline constexpr const char* kCodePreempted =
+    code_of(Reason::preempted).data();  // a group of a higher class has the place
+inline constexpr const char* kCodeSecurity =
+    code_of(Reason::security).data();  // the group has less security than is demanded
 
 struct Refusal {
   std::string code;    // empty: nothing is refused

@@ -16,6 +16,7 @@
 #include "client/cli/terminal/table.h"
 #include "client/cli/tuning/explain_local.h"
 #include "tree-manager/topology/name_range.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::cli {
 namespace {
@@ -204,7 +205,7 @@ std::string groups_text(const json& document, const TableStyle& style) {
                              told ? count_text(g.at("traffic"), "operations") : "-", count_text(g, "epoch"),
                              count_text(g, "window"), bytes_text(number(g, "segment_bytes"))});
     }
-    row.push_back(text(g, "reason"));
+    row.push_back(coded(g.value("code", ""), text(g, "reason")));
     table.add(std::move(row));
   }
   std::string out = table.text(style.colour);

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tributary/protocol/reason.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -51,6 +53,7 @@ RankFigures figures_in(const json& document) {
                       .operations = {},
                       .bytes = document.at("bytes").get<std::map<std::string, std::uint64_t>>(),
                       .pauses = histogram_in(document.at("pauses"), bounds),
+                      .reasons = document.value("reasons", decltype(RankFigures::reasons){}),
                       .values = document.value("values", decltype(RankFigures::values){})};
   for (const json& one : document.at("operations")) {
     figures.operations.push_back({.collective = one.at("collective").get<std::string>(),
@@ -124,6 +127,13 @@ MetricPage rank_metrics(const std::vector<RankFigures>& ranks) {
   page.begin(MetricType::histogram, "failover_pause_seconds",
              "Time from the loss of trees until operations went on between the ranks.", {"job_name", "rank"});
   for (const RankFigures& rank : ranks) page.add_histogram(rank.pauses, labels_of(rank));
+  page.begin(MetricType::counter, "reasons_total", "Reasons for which the rank took a path, by code.",
+             {"job_name", "rank", "code"});
+  for (const RankFigures& rank : ranks) {
+    for (const auto& [code, count] : rank.reasons) {
+      if (reason_of(code) != Reason::none) page.add(count, labels_of(rank, {code}));
+    }
+  }
   return page;
 }
 

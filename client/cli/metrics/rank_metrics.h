@@ -25,6 +25,7 @@ struct RankFigures {
   std::vector<Operations> operations;
   std::map<std::string, std::uint64_t> bytes;  // by path
   service::MetricPage::Histogram pauses;
+  std::map<std::string, std::uint64_t> reasons;  // by code
   // By buffer (input, result), then by kind (elements, nan, infinity, subnormal).
   std::map<std::string, std::map<std::string, std::uint64_t>> values;
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tributary/protocol/reason.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -94,13 +96,22 @@ nlohmann::json to_json(const std::optional<Measurement>& m) {
 }
 
 nlohmann::json to_json(const tributary_info& info) {
-  return {{"path", path_name(info)},     {"reason", info.reason},
-          {"hosts", info.hosts},         {"epoch", info.epoch},
-          {"lanes", info.lanes},         {"levels", info.levels},
-          {"window", info.window},       {"segment_bytes", info.segment_bytes},
-          {"transport", info.transport}, {"lanes_shared", info.lanes_shared},
-          {"links", info.links},         {"links_shared", info.links_shared},
-          {"direct", info.direct},       {"attach_refusal", info.attach_refusal}};
+  const CodedText reason = split_code(info.reason);
+  return {{"path", path_name(info)},
+          {"reason", reason.sentence},
+          {"code", code_of(reason.reason)},
+          {"hosts", info.hosts},
+          {"epoch", info.epoch},
+          {"lanes", info.lanes},
+          {"levels", info.levels},
+          {"window", info.window},
+          {"segment_bytes", info.segment_bytes},
+          {"transport", info.transport},
+          {"lanes_shared", info.lanes_shared},
+          {"links", info.links},
+          {"links_shared", info.links_shared},
+          {"direct", info.direct},
+          {"attach_refusal", info.attach_refusal}};
 }
 
 nlohmann::json row_json(const BenchRow& row) {
@@ -136,7 +147,7 @@ std::string why_no_byte(const PerfReport& report) {
     return fmt::format("{} moves data straight between ranks, and no tree carries it", to_string(collective));
   if (info.path == TRIBUTARY_PATH_LOCAL) {
     return fmt::format("{}, and sum in its memory; TRIBUTARY_LOCAL=off sends the data of every rank to the aggregators",
-                       info.reason);
+                       split_code(info.reason).sentence);
   }
   if (info.path != TRIBUTARY_PATH_IN_NETWORK) return info.reason;
   return "trees were ready, and the tuning chose the ranks for every operation; tributary explain says why, and "

@@ -7,6 +7,7 @@
 
 #include "client/cli/manager/group_view.h"
 #include "client/cli/terminal/table.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::cli {
 namespace {
@@ -91,7 +92,7 @@ void TopState::take(const json& aggregators, const json& groups, TimePoint now) 
             .job = from.at("job"),
             .user = from.value("user", ""),
             .path = path_of(from),
-            .reason = from.at("reason"),
+            .reason = coded(from.value("code", ""), from.at("reason").get<std::string>()),
             .late = late_lines(from)};
     GroupRates& rates = group_rates_[g.number];
     rates.in_network.tell(g.in_network, now);

@@ -12,6 +12,7 @@
 #include "client/cli/terminal/table.h"
 #include "client/cli/tuning/explain_local.h"
 #include "client/tuning/table.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::cli {
 namespace {
@@ -25,6 +26,7 @@ struct Answer {
   tuning::Call call;
   tuning::Table table;  // the estimates use the table's figures
   tuning::Step step;
+  Reason code = Reason::none;
   std::string why;
   std::vector<tuning::Estimate> estimates;
 };
@@ -92,12 +94,15 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   const tuning::Rule* rule = tuning::rule_for(answer.table, answer.call);
   if (tuning == "off" && in_network_capable(options.collective)) {
     answer.step.path = tuning::Path::tree;
+    answer.code = Reason::tuning_off;
     answer.why = "tuning is off, so a tree is used whenever there is one";
   } else if (rule != nullptr) {
+    answer.code = Reason::tuning_rule;
     answer.why =
         fmt::format("rule {} of {}: {} of {} to {} ranks, {}", rule - answer.table.rules.data(), tuning,
                     to_string(rule->collective), rule->ranks_min, rule->ranks_max, limit_text(rule->step.bytes_max));
   } else {
+    answer.code = answer.step.path == tuning::Path::ranks ? Reason::ranks_are_faster : Reason::tree_is_faster;
     answer.why = model_reason(answer);
     if (from_file) answer.why = fmt::format("no rule of {} applies; by its figures ", tuning) + answer.why;
   }
@@ -117,7 +122,7 @@ void show_table(const Answer& answer, const ExplainOptions& options) {
   std::printf("%s of %llu bytes (%s) over %u ranks: %s%s\n", std::string(to_string(answer.call.collective)).c_str(),
               static_cast<unsigned long long>(answer.call.bytes), std::string(to_string(options.dtype)).c_str(),
               options.ranks, within.c_str(), way_text(answer.step.path, answer.step.algorithm).c_str());
-  std::printf("why: %s\n", answer.why.c_str());
+  std::printf("why: %s\n", coded(answer.code, answer.why).c_str());
   if (answer.step.path == tuning::Path::tree)
     std::printf("without a tree: between the ranks, %s\n", schedule::name(answer.step.algorithm));
   std::printf(
@@ -151,6 +156,7 @@ void show_json(const Answer& answer, const ExplainOptions& options) {
       {"picked", named(answer.step.path, answer.step.algorithm)},
       {"without_a_tree", schedule::name(answer.step.algorithm)},
       {"why", answer.why},
+      {"code", code_of(answer.code)},
       {"figures",
        json::parse(tuning::to_text({.figures = answer.table.figures, .rules = {}, .measured = {}})).at("figures")},
       {"estimates", json::array()}};

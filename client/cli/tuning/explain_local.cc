@@ -11,6 +11,7 @@
 #include "client/tuning/cost_model.h"
 #include "client/tuning/figures.h"
 #include "client/tuning/local_ways.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::cli {
 namespace {
@@ -91,7 +92,7 @@ void show_local_table(const LocalAnswer& answer, const ExplainOptions& options) 
               std::string(to_string(answer.call.collective)).c_str(),
               static_cast<unsigned long long>(answer.call.bytes), std::string(to_string(options.dtype)).c_str(),
               options.ranks, name(answer.plain));
-  std::printf("why: all ranks are on one host; %s\n", local_reason(answer).c_str());
+  std::printf("why: %s\n", coded(Reason::one_host, "all ranks are on one host; " + local_reason(answer)).c_str());
   if (answer.registered != answer.plain)
     std::printf("with buffers that are registered on all ranks (tributary_mem_register): by %s, without copies\n",
                 name(answer.registered));
@@ -121,6 +122,7 @@ void show_local_json(const LocalAnswer& answer, const ExplainOptions& options) {
                     {"picked", {{"path", "local"}, {"algorithm", name(answer.plain)}}},
                     {"registered", name(answer.registered)},
                     {"why", "all ranks are on one host; " + local_reason(answer)},
+                    {"code", code_of(Reason::one_host)},
                     {"estimates", json::array()}};
   std::puts(all.dump(1, ' ', false, json::error_handler_t::replace).c_str());
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/reason.h"
 #include "tributary/transport/device_memory.h"
 
 namespace tributary::client {
@@ -95,8 +96,9 @@ void LaneLink::look(transport::TimePoint now) {
     case LanePulse::Verdict::ask:
       return channel_->send_copy(header_of(FrameType::ask), {});
     case LanePulse::Verdict::dead:
-      return fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) +
-                  ") does not answer: it hangs, or the way to it is dead");
+      return fail(coded(Reason::aggregator_silent, "aggregator " + aggregator() + " (" +
+                                                       to_string(descriptor_.entries[0].aggregator) +
+                                                       ") does not answer: it hangs, or the way to it is dead"));
   }
 }
 
@@ -419,8 +421,11 @@ void LaneLink::fail(const std::string& reason) {
 void LaneLink::on_closed(transport::Channel&, const Error& error) {
   // An aggregator refuses a join with a reason, except a join of another protocol version, which it cannot read.
   const bool unread = !ready_ && error.code == Errc::peer_gone;
-  fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) + "): " + error.message +
-       (unread ? " It had not answered this rank's join: it has ended, or runs another version of Tributary." : ""));
+  fail(coded(Reason::aggregator_lost,
+             "aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) +
+                 "): " + error.message +
+                 (unread ? " It had not answered this rank's join: it has ended, or runs another version of Tributary."
+                         : "")));
 }
 
 void LaneLink::leave(transport::Duration limit) {

@@ -185,7 +185,7 @@ typedef struct tributary_info {
   uint64_t returns;       /* how often the ranks moved back to trees */
   uint64_t last_pause_us; /* time from the last loss of trees to the fallback's start */
   uint64_t longest_pause_us;
-  char reason[256]; /* the reason for this path */
+  char reason[256]; /* the reason for this path, with its code: "no manager is configured; ... [no-manager]" */
   uint64_t bytes_local;
   /* Number of hosts, if the ranks of each host first reduce in its memory; `path` then runs between hosts; else 0. */
   uint32_t hosts;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/system/cli/command.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::cli_test {
 namespace {
@@ -112,6 +113,41 @@ TEST_F(Tuning, ExplainKnowsHostsOfSeveralRanks) {
               HasSubstr("over 16 ranks: in shared memory on each of 4 hosts, and with one rank of each host through "));
   work_.variables["TRIBUTARY_LOCAL"] = "off";
   EXPECT_EQ(explain(call).at("hosts"), 0);
+}
+
+TEST_F(Tuning, ExplainListsTheCodesOfReasons) {
+  const json listed = explain({"--codes"}).at("codes");
+  ASSERT_EQ(listed.size(), std::size(kReasons));
+  std::size_t i = 0;
+  for (const ReasonRow& row : kReasons) {
+    EXPECT_EQ(
+        listed.at(i++),
+        (json{{"code", row.code}, {"kind", to_string(row.kind)}, {"meaning", row.meaning}, {"remedy", row.remedy}}));
+  }
+  const Outcome table = work_.tributary({"explain", "--codes"});
+  for (const ReasonRow& row : kReasons) EXPECT_THAT(table.output, HasSubstr(std::string(row.code) + " "));
+}
+
+TEST_F(Tuning, ExplainExplainsACodeAndNamesTheNearestOne) {
+  EXPECT_EQ(explain({"aggregator-lost"}).at("kind"), "fallback");
+  const Outcome text = work_.tributary({"explain", "no-token"});
+  EXPECT_THAT(text.output, HasSubstr("no-token (denial): the request has no token"));
+  EXPECT_THAT(text.output, HasSubstr("what to do: name a token's file in TRIBUTARY_TOKEN_FILE"));
+  const Outcome wrong = work_.tributary({"explain", "agregator-lots"});
+  EXPECT_EQ(wrong.code, 64);
+  EXPECT_THAT(wrong.error, HasSubstr("'agregator-lots': it is none of these; is 'aggregator-lost' meant?"));
+  EXPECT_THAT(work_.tributary({"explain"}).error, HasSubstr("subject: it is missing"));
+  EXPECT_THAT(work_.tributary({"explain", "all_reduce"}).error, HasSubstr("--bytes: it is missing"));
+}
+
+TEST_F(Tuning, ExplainNamesTheCodeOfItsChoice) {
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "16M", "--ranks", "8", "--link-rate", "1Gbit/s"}).at("code"),
+            "tree-is-faster");
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "16M", "--ranks", "2"}).at("code"), "ranks-are-faster");
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "8", "--ranks", "2", "--tuning", "off"}).at("code"), "tuning-off");
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "8", "--ranks", "2", "--link-rate", "0bit/s"}).at("code"), "one-host");
+  EXPECT_THAT(work_.tributary({"explain", "all_reduce", "--bytes", "8", "--ranks", "2", "--tuning", "off"}).output,
+              HasSubstr("whenever there is one [tuning-off]\n"));
 }
 
 TEST_F(Tuning, ExplainFollowsTheVariable) {

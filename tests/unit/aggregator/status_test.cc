@@ -39,6 +39,16 @@ DaemonStatus two_workers() {
   return status;
 }
 
+TEST(Status, MetricsHaveTheReasonsOfTheDoorAndOfAllWorkers) {
+  DaemonStatus status = two_workers();
+  status.front_door.reasons.add(Reason::join_late, 2);
+  for (auto& worker : status.workers) worker.metrics.reasons.add(Reason::no_memory);
+  const std::string text = metrics_page(status).text();
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_reasons_total{code=\"join-late\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_reasons_total{code=\"no-memory\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("code=\"draining\""))) << "only what has arisen";
+}
+
 TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
   const std::string text = metrics_page(two_workers()).text();
   EXPECT_THAT(text, HasSubstr("tributary_aggregator_contributions_total{worker=\"0\"} 0\n"));

@@ -192,7 +192,7 @@ TEST_F(WorkerFailure, LeavingInMidOperationIsAFailure) {
   ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
   ranks[0]->leave();
   ASSERT_TRUE(run_until([&] { return ranks[1]->failed.has_value(); }));
-  EXPECT_EQ(*ranks[1]->failed, "rank 0 left in mid-operation");
+  EXPECT_EQ(*ranks[1]->failed, "rank 0 left in mid-operation [rank-gone]");
   expect_all_given_back(root);
 }
 

@@ -26,6 +26,8 @@ TEST_F(WorkerJoin, AForgedTokenIsRefused) {
   expect_all_given_back(root);
   EXPECT_EQ(root.worker->metrics().joins_accepted, 0U);
   EXPECT_EQ(root.worker->metrics().joins_refused, 5U);
+  EXPECT_EQ(root.worker->metrics().reasons.of(Reason::join_token_forged), 4U);
+  EXPECT_EQ(root.worker->metrics().reasons.of(Reason::join_malformed), 1U);
 }
 
 TEST_F(WorkerJoin, AnExpiredTokenIsRefused) {
@@ -90,7 +92,7 @@ TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsTokenIsRefused) {
       EXPECT_FALSE(rank.refused) << *rank.refused;
     } else {
       ASSERT_TRUE(rank.refused) << "group " << frame.group << ", lane " << int{frame.lane};
-      EXPECT_EQ(*rank.refused, "the join frame names another group or lane than its token");
+      EXPECT_EQ(*rank.refused, "the join frame names another group or lane than its token [join-token-elsewhere]");
     }
   }
   EXPECT_EQ(root.worker->metrics().joins_accepted, 1U);
@@ -121,7 +123,9 @@ TEST_F(WorkerJoin, ALaneThatDoesNotFitTheMemoryIsRefusedWithTheNumbers) {
   TokenClaims second = claims_of("root", 0, 2);
   second.group = kGroup + 1;
   EXPECT_EQ(refusal_of(root, join_of({second})), "aggregator root has 100 of " + std::to_string(one_lane + 100) +
-                                                     " bytes left; this lane needs " + std::to_string(one_lane));
+                                                     " bytes left; this lane needs " + std::to_string(one_lane) +
+                                                     " [no-memory]");
+  EXPECT_EQ(root.worker->metrics().reasons.of(Reason::no_memory), 1U);
   EXPECT_EQ(root.budget.in_use(), one_lane);
 }
 
@@ -141,7 +145,7 @@ TEST_F(WorkerJoin, ASilentConnectionIsClosedInTime) {
   Host& root = aggregator("root", 1U << 20, {.join_limit = std::chrono::seconds(2)});
   Child& silent = child("stranger", root.endpoint(), {});
   EXPECT_TRUE(run_until([&] { return silent.closed.has_value(); }, std::chrono::seconds(3)));
-  EXPECT_EQ(silent.refused, "no join came in time");
+  EXPECT_EQ(silent.refused, "no join came in time [join-late]");
   expect_all_given_back(root);
 }
 

@@ -14,6 +14,7 @@ namespace tributary::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kDocument =
     R"({"format":1,"pid":7,"job":"training","host":"node-1","rank":3,"communicators":2,"calls":12,"failures":1,
@@ -22,6 +23,7 @@ constexpr const char* kDocument =
                       {"collective":"barrier","size":0,"counts":[1,0,0],"sum_ns":1000},
                       {"collective":"broadcast","size":2,"counts":[0,0,1],"sum_ns":3000}],
         "bytes":{"in-network":4096,"between ranks":0},"pauses":{"counts":[0,0,1],"sum_ns":250000000},
+        "reasons":{"no-token":3,"made-up":1},
         "values":{"input":{"elements":100,"nan":7},"result":{"infinity":2}}})";
 
 TEST(RankMetrics, AreThoseOfTheDocument) {
@@ -47,6 +49,8 @@ TEST(RankMetrics, HaveTheFiguresOfEachRank) {
        R"(tributary_rank_values_total{job_name="training",rank="3",buffer="result",kind="infinity"} 2)",
        R"(failover_pause_seconds_sum{job_name="training",rank="3"} 0.25)"})
     EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, HasSubstr(R"(tributary_rank_reasons_total{job_name="training",rank="3",code="no-token"} 3)"));
+  EXPECT_THAT(text, Not(HasSubstr("made-up"))) << "a process cannot make more series than there are codes";
 }
 
 TEST(RankMetrics, GoToACollectorWithOpenTelemetrysNames) {

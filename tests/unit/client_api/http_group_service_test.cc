@@ -196,6 +196,36 @@ TEST(HttpGroupService, ARebuildOfALostGroupIsAskedForAgainWhenTheManagerHasAdopt
   EXPECT_TRUE(again.starts_with("POST /v1/groups/7/rebuild")) << again;
 }
 
+TEST(HttpGroupService, BringsTheCodesOfReasonsWithTheirSentences) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  std::thread manager([&] {
+    static_cast<void>(port.answer("200 OK", R"({"lease_seconds": 15, "epoch": 3, "rebuild_advised": true,)"
+                                            R"( "reason": "aggregator a is draining", "code": "draining"})"));
+    static_cast<void>(port.answer(
+        "200 OK", R"({"group": 7, "epoch": 3, "job": "j", "expires_at": 1, "lease_seconds": 15, "reason": "full",)"
+                  R"( "code": "no-tree", "lanes": [], "retry_after_seconds": 2, "record": "c2VhbGVk"})"));
+    static_cast<void>(port.answer(
+        "401 Unauthorized",
+        R"({"error": {"code": "unauthorized", "message": "no token was given", "reason_code": "no-token"}})"));
+  });
+  std::optional<GroupLease> lease;
+  service->renew(7, kTraffic, [&](const Result<GroupLease>& answer) { lease = answer.value_or(GroupLease{}); });
+  poll_until(transport, lease);
+  EXPECT_EQ(lease->why, "aggregator a is draining [draining]");
+  std::optional<std::string> reason, error;
+  service->request({.job = "j", .hosts = {"a"}},
+                   [&](const Result<GroupDescriptor>& answer) { reason = answer ? answer->reason : ""; });
+  poll_until(transport, reason);
+  EXPECT_EQ(*reason, "full [no-tree]");
+  service->request({.job = "j", .hosts = {"a"}, .attempt = 1},
+                   [&](const Result<GroupDescriptor>& answer) { error = answer ? "" : answer.error().message; });
+  poll_until(transport, error);
+  manager.join();
+  EXPECT_TRUE(error->ends_with(": no token was given [no-token]")) << *error;
+}
+
 TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresentOnes) {
   transport::TcpTransport transport;
   Port port;
@@ -210,7 +240,7 @@ TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresent
   service->renew(7, kTraffic, [&](const Result<GroupLease>& answer) { lease = answer.value_or(GroupLease{}); });
   poll_until(transport, lease);
   EXPECT_TRUE(lease->better_trees);
-  EXPECT_EQ(lease->why, "aggregator a is back");
+  EXPECT_EQ(lease->why, "aggregator a is back") << "an older manager sends no code";
   std::optional<bool> answered;
   service->rebuild(7, 3, {}, true, [&](const Result<GroupDescriptor>& answer) { answered = answer.has_value(); });
   poll_until(transport, answered);

@@ -71,7 +71,7 @@ TEST(Coordinator, LetsRanksThatRequireTreesWaitForThem) {
   rig.start();
   rig.answer(fail(Errc::unreachable, "the manager is away"));
   EXPECT_EQ(rig.said(), "asks for a group") << "there must be no commit";
-  EXPECT_EQ(rig.coordinator.search().why_not, "the manager is away");
+  EXPECT_EQ(rig.coordinator.search().why_not, "the manager is away [manager-unreachable]");
   EXPECT_FALSE(rig.coordinator.search().under_way);
   rig.wait(200ms);
   EXPECT_EQ(rig.said(), "asks for a group");
@@ -89,9 +89,9 @@ TEST(Coordinator, DoesNotWaitForTreesThatTheManagerDenies) {
   Rig rig(settings);
   rig.start();
   (void)rig.said();
-  rig.answer(fail(Errc::denied, "no token was given"));
+  rig.answer(fail(Errc::denied, "no token was given [no-token]"));
   EXPECT_EQ(rig.said(), "commit never");
-  EXPECT_EQ(rig.output.last.body, "no token was given");
+  EXPECT_EQ(rig.output.last.body, "no token was given [no-token]") << "the manager's code stays";
 }
 
 /// The error names the rank that finalizes last, unless this rank waits for another rank.

@@ -324,11 +324,20 @@ TEST(Coordinator, SaysWhyThereIsNoTree) {
     Result<GroupDescriptor> answer;
     const char* reason;
   } const cases[] = {
-      {fail(Errc::unreachable, "nobody answers at 10.0.0.1"), "nobody answers at 10.0.0.1"},
-      {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "all are full", .lanes = {}}, "all are full"},
+      {fail(Errc::unreachable, "nobody answers at 10.0.0.1"), "nobody answers at 10.0.0.1 [manager-unreachable]"},
+      {fail(Errc::timed_out, "it is slow"), "it is slow [manager-timed-out]"},
+      {fail(Errc::denied, "you may not"), "you may not [not-allowed]"},
+      {fail(Errc::denied, "no token was given [no-token]"), "no token was given [no-token]"},
+      {fail(Errc::retry, "it is full"), "it is full [manager-busy]"},
+      {fail(Errc::bad_argument, "which group?"), "which group? [group-forgotten]"},
+      {fail(Errc::io, "its disk is full"), "its disk is full [manager-failed]"},
+      {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "all are full", .lanes = {}},
+       "all are full [no-tree]"},
+      {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "at its quota [quota-lanes]", .lanes = {}},
+       "at its quota [quota-lanes]"},
       {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "", .lanes = {}},
-       "the manager has no tree for this group"},
-      {descriptor_of(1, kRanks + 1), "the manager answered for another number of ranks"},
+       "the manager has no tree for this group [no-tree]"},
+      {descriptor_of(1, kRanks + 1), "the manager answered for another number of ranks [manager-failed]"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.reason);

@@ -132,6 +132,18 @@ TEST_F(PathLog, SaysOnceThatBytesGoByTheTrees) {
   EXPECT_EQ(shared_.info.reason, "in use");
 }
 
+TEST_F(PathLog, ReasonsAreCountedInTheRecordByTheirCodes) {
+  CommunicatorSettings settings = settings_of(0, 4);
+  const auto record = settings.flight_record = std::make_shared<FlightRecord>(FlightOrigin{});
+  const Shared shared{.transport = network_.transport("counts"), .settings = std::move(settings), .whole = whole_};
+  count_reason(shared, "aggregator a is gone [aggregator-lost]");
+  count_reason(shared, "aggregator b is gone [aggregator-lost]");
+  count_reason(shared, "a sentence without a code");
+  count_reason(shared, "");
+  EXPECT_EQ(record->numbers().reasons.of(Reason::aggregator_lost), 2U);
+  EXPECT_EQ(record->numbers().reasons.of(Reason::none), 0U);
+}
+
 TEST(Requirement, IsBrokenOnlyByRanksThatWouldFallBack) {
   CommunicatorSettings settings;
   settings.nranks = 4;
@@ -166,7 +178,7 @@ TEST(EndLine, ShowsBytesByPath) {
   info = {.in_network = true, .operations = 3, .bytes_fallback = 8};
   EXPECT_EQ(end_line(settings, info),
             "ends after 3 operations: bytes in-network 0 (0.0 %), between ranks 8, in shared memory 0; trees were "
-            "ready, and the tuning let no operation take them (tributary explain says why)");
+            "ready, and the tuning let no operation take them (tributary explain says why) [trees-not-chosen]");
 }
 
 TEST(EndLine, SaysWhatWouldHaveBeenQuicker) {

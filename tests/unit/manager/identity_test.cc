@@ -235,7 +235,7 @@ TEST_F(AuthenticatorTest, ARevokedTokenAndItsRenewalsAreRefused) {
   EXPECT_TRUE(look(first).identity.has_value()) << "an unsaved revocation does not count";
   disk_full_ = false;
   ASSERT_TRUE(authenticator_.revoke(renewed.id, kNow + kTokenSecondsMax, kNow).has_value());
-  for (const std::string& token : {first, second}) EXPECT_EQ(look(token).why, "the token was revoked");
+  for (const std::string& token : {first, second}) EXPECT_EQ(look(token).why, "the token was revoked [token-revoked]");
   EXPECT_TRUE(Revocations::parse(kept_)->has(renewed.id));
 }
 

@@ -164,6 +164,7 @@ TEST_F(TenantsTest, AHigherClassDisplacesALowerOneAndThisOneComesBack) {
   EXPECT_EQ(again(high).code, kCodeWaiting) << "the other group has not left yet";
   EXPECT_TRUE(lease(low).leave);
   EXPECT_THAT(lease(low).reason, HasSubstr("of class high needs the place"));
+  EXPECT_EQ(lease(low).code, kCodePreempted);
 
   const GroupGrant left = again(low);
   EXPECT_EQ(left.code, kCodePreempted);
@@ -182,6 +183,9 @@ TEST_F(TenantsTest, AHigherClassDisplacesALowerOneAndThisOneComesBack) {
   EXPECT_EQ(cluster_->stats().denied.at(kCodeWaiting), 2U);
   EXPECT_EQ(cluster_->stats().denied.at(kCodePreempted), 2U);
   EXPECT_EQ(cluster_->stats().denied.at(kCodeNoTree), 2U);
+  EXPECT_EQ(cluster_->stats().reasons.of(Reason::no_tree), 2U);
+  EXPECT_EQ(cluster_->stats().reasons.of(Reason::preempted), 3U) << "two denials, and the advice that came thrice";
+  EXPECT_EQ(cluster_->stats().reasons.of(Reason::capacity_changed), 1U);
 }
 
 TEST_F(TenantsTest, NoGroupGetsAClassAboveItsTenants) {
@@ -246,6 +250,7 @@ TEST_F(TenantsTest, AnExclusiveReservationSendsOthersAwayAndAJobsReservationIsFo
   EXPECT_TRUE(lease(other).leave);
   EXPECT_FALSE(lease(holder).leave);
   EXPECT_THAT(lease(other).reason, HasSubstr("reservation 'r' has begun"));
+  EXPECT_EQ(lease(other).code, "reservation-began");
   EXPECT_THAT(again(other).descriptor.lanes, SizeIs(1)) << "there are trees without the spine";
   EXPECT_FALSE(uses(other.descriptor.group, "spine"));
   const auto another = cluster_->create_group({.job = "another", .hosts = nodes(4), .lanes = 1, .owner = "a"});

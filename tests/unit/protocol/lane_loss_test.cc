@@ -30,7 +30,7 @@ TEST(LaneLoss, AReportThatCannotBeReadNamesNoAggregator) {
   const auto expect_nobody = [](std::span<const std::byte> bytes) {
     const LaneLoss loss = decode_lane_loss(bytes);
     EXPECT_EQ(loss.who, Who::nobody);
-    EXPECT_EQ(loss.reason, "a failed frame that cannot be read");
+    EXPECT_EQ(loss.reason, "a failed frame that cannot be read [lane-broken]");
   };
   for (std::size_t cut = 0; cut < 10; ++cut) expect_nobody(std::span(good).first(cut));
   for (const auto& [at, value] :

@@ -9,6 +9,7 @@
 #include "service-kit/http/http_client.h"
 #include "service-kit/http/percent.h"
 #include "tributary/protocol/json_reader.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager_client {
 namespace {
@@ -46,12 +47,17 @@ Errc errc_of(unsigned status) noexcept {
   }
 }
 
-/// Returns the sentence in {"error": {"message": ...}}; empty if the body has none.
+/// Returns the text of a member that may be missing; an older manager does not send some of them.
+std::string text_if_any(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// Returns the sentence in {"error": {"message": ...}}, with the code of its reason; empty if the body has none.
 std::string message_of(const std::string& body) {
   const json answer = json_or_discarded(body);
-  if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
-  const json& error = answer["error"];
-  return error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "";
+  if (!answer.is_object() || !answer.contains("error")) return {};
+  return coded(text_if_any(answer["error"], "reason_code"), text_if_any(answer["error"], "message"));
 }
 
 /// True if the manager answers that no manager leads, or that it does not know the leader.
@@ -192,6 +198,7 @@ Result<GroupAnswer> group_answer(const Result<json>& answer) {
   Answer members(*answer);
   GroupAnswer result{std::move(*descriptor), members.text("record"),
                      members.number<std::uint32_t>("retry_after_seconds")};
+  result.descriptor.reason = coded(text_if_any(*answer, "code"), std::move(result.descriptor.reason));
   if (const auto error = members.error()) return std::unexpected(*error);
   return result;
 }
@@ -229,7 +236,7 @@ Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
                    .lease_seconds = members.number<std::uint32_t>("lease_seconds"),
                    .epoch = members.number<std::uint32_t>("epoch"),
                    .rebuild_advised = members.flag("rebuild_advised"),
-                   .reason = members.text("reason"),
+                   .reason = coded(text_if_any(*answer, "code"), members.text("reason")),
                    .record = with_record ? members.text("record") : ""};
   if (answer->is_object() && answer->contains("leave_trees")) lease.leave_trees = members.flag("leave_trees");
   if (const auto error = members.error()) return std::unexpected(*error);

@@ -17,6 +17,7 @@
 #include "client/plugins/nccl/guard.h"
 #include "client/plugins/nccl/loader.h"
 #include "tributary/protocol/numerics.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::nccl::collnet {
 namespace {
@@ -74,7 +75,7 @@ bool is_configured() {
 bool service_is_there() {
   const std::string reason = Service::process().why_not(kServiceLimit);
   if (reason.empty()) return true;
-  const std::string line = "CollNet has no service here: " + reason;
+  const std::string line = "CollNet has no service here: " + coded(Reason::collnet_off, reason);
   is_configured() ? warn(line) : info(line);
   return false;
 }
@@ -91,10 +92,11 @@ bool all_can_meet(std::span<void* const> handles) {
   const int rank = MeetingHandle::first_refusal(handles);
   if (rank < 0) return true;
   const bool no_service = MeetingHandle::read(handles[static_cast<std::size_t>(rank)]) == Offer::no_service;
-  const std::string line = "CollNet stays off on all " + std::to_string(handles.size()) +
-                           " ranks, and NCCL goes on with its own rings and trees: rank " + std::to_string(rank) +
-                           (no_service ? " found no manager that answers" : " cannot take part in any group") +
-                           "; its own log has the reason";
+  const std::string line = coded(
+      Reason::collnet_off, "CollNet stays off on all " + std::to_string(handles.size()) +
+                               " ranks, and NCCL goes on with its own rings and trees: rank " + std::to_string(rank) +
+                               (no_service ? " found no manager that answers" : " cannot take part in any group") +
+                               "; its own log has the reason");
   is_configured() ? warn(line) : info(line);
   return false;
 }
