@@ -113,7 +113,7 @@ TEST(Pause, AManagerThatStoodStillKeepsTheGroupsItHadAndADrainReachesThem) {
   const auto lease = rank.renew(group.group);
   ASSERT_TRUE(lease.has_value()) << lease.error().message;
   EXPECT_TRUE(lease->better_trees);
-  EXPECT_EQ(lease->why, "aggregator only is draining");
+  EXPECT_EQ(lease->why, "aggregator only is draining [draining]");
 }
 
 TEST(Pause, AManagerWithoutItsDatabaseAdoptsTheRunningGroups) {
