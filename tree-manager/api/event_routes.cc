@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kHeartbeat{5};  // a reader that is gone is noticed by the write of a heartbeat
 constexpr std::size_t kEventsInChunk = 64;
+constexpr std::uint64_t kEventIdMax = (1ULL << 53) - 1;  // as openapi.json says
 constexpr std::string_view kStreamType = "text/event-stream";
 
 json to_json(const Event& event) {
@@ -94,8 +95,8 @@ Result<std::optional<std::uint64_t>> known_event(const service::HttpHead& head) 
   }
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error == std::errc{} && end == text.data() + text.size()) return id;
-  return fail(Errc::bad_argument, "the id of an event is a number");
+  if (error == std::errc{} && end == text.data() + text.size() && id <= kEventIdMax) return id;
+  return fail(Errc::bad_argument, "the id of an event is a number below 2^53");
 }
 
 HttpReply list_reply(const EventLog& log, const EventReader& reader, std::optional<std::uint64_t> known) {

@@ -5,7 +5,7 @@ import { state } from "/web/state.js";
 import { counted, percent, rate, whole } from "/web/words.js";
 
 const LEAVES_UNFOLDED = 64, CHILDREN_FIRST = 24, NODES_FIRST = 120;
-const ROW = 22, STEP_LEAST = 90, STEP_MOST = 420, STEP_ROOMY = 150, LABEL = 190;
+const ROW = 22, STEP_LEAST = 90, STEP_MOST = 420, STEP_ROOMY = 150, LABEL = 190, LABEL_OF_FOLDED = 330;
 const opened = new Map();  // key of a node: the number of children that it shows
 
 const named = (numbers) => (numbers.length === 1 ? "rank " + numbers[0] : "ranks " + ranges(numbers));
@@ -185,12 +185,13 @@ export function showTree(view, again) {
   if (!view) return place.replaceChildren();
   const tree = view.trees[view.lane];
   const root = d3.hierarchy(new Folding(view.fabric, view.late, tree.root).aggregator(tree.root));
-  const step = Math.max(STEP_LEAST, Math.min(STEP_MOST, (view.room - LABEL - 24) / Math.max(1, root.height)));
+  const label = root.leaves().some((one) => one.data.aggregator) ? LABEL_OF_FOLDED : LABEL;
+  const step = Math.max(STEP_LEAST, Math.min(STEP_MOST, (view.room - label - 24) / Math.max(1, root.height)));
   d3.cluster().nodeSize([ROW, step]).separation((a, b) => (a.parent === b.parent ? 1 : 1.5))(root);
   const all = [];
   root.eachBefore((one) => all.push(one));
   const low = Math.min(...all.map((one) => one.x)), high = Math.max(...all.map((one) => one.x));
-  const width = step * root.height + LABEL + 24, height = high - low + 2 * ROW;
+  const width = step * root.height + label + 24, height = high - low + 2 * ROW;
   const svg = draw("svg", { width, height, viewBox: `-14 ${low - ROW} ${width} ${height}`, role: "tree", "aria-label": "Tree of lane " + tree.lane });
   svg.append(...racksOf(all, view, width - 18));
   for (const link of root.links()) svg.append(edge(link, view.flows[view.lane], view));
