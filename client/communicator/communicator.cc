@@ -44,7 +44,11 @@ Communicator::Communicator(transport::Transport& transport, GroupService* servic
                .ended = [this] { finalize_when_idle(); },
                .shares_all_memory = [this] { return local_.calls() != nullptr; },
                .amend = [this](std::string text) { return coordinator_ && coordinator_->amend(std::move(text)); }}),
-      local_(shared_, [this] { paths_are_known(); }) {
+      local_(
+          shared_, [this] { paths_are_known(); },
+          [this](const std::string& line, bool late) {
+            if (on_late) on_late(line, late);
+          }) {
   second_way_.on_use = [this](const std::string& line, bool device_gone) {
     if (on_second_way) on_second_way(line, device_gone);
   };

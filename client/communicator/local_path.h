@@ -20,8 +20,10 @@ namespace tributary::client {
 
 class LocalPath {
  public:
-  /// `met`: called when the meeting has ended, with or without success.
-  LocalPath(Shared& shared, std::function<void()> met) : shared_(shared), met_(std::move(met)) {}
+  /// `met`: called when the meeting has ended, with or without success. `late` gets lines about ranks that call late,
+  /// from tick().
+  LocalPath(Shared& shared, std::function<void()> met, std::function<void(const std::string&, bool)> late)
+      : shared_(shared), met_(std::move(met)), tell_late_(std::move(late)) {}
 
   /// On rank 0, when all ranks have come: opens the place where the ranks meet, if they are all on one host.
   [[nodiscard]] std::optional<local::MeetingPlace> open(const std::vector<std::string>& host_tokens,
@@ -32,7 +34,7 @@ class LocalPath {
   /// Takes the first commit. Returns false if the commit needs this rank's group and this rank has none: the
   /// communicator then fails.
   [[nodiscard]] bool agree(const ControlMessage& commit);
-  /// Checks whether the group has failed; each rank checks this by itself.
+  /// Checks whether the group has failed, and takes its lines about late ranks; each rank does this by itself.
   void tick();
   /// Returns the error that came first: the group's error, or the communicator's.
   [[nodiscard]] Error one_error(Error error);
@@ -48,6 +50,8 @@ class LocalPath {
 
   Shared& shared_;
   const std::function<void()> met_;
+  const std::function<void(const std::string&, bool)> tell_late_;
+  const std::shared_ptr<local::LateCallers> late_ = std::make_shared<local::LateCallers>();
   std::shared_ptr<local::GroupCalls> calls_;
   std::optional<Error> why_not_;
   std::unique_ptr<LocalMeeting> meeting_;  // the last member: its destructor may still post a call

@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
-namespace tributary::client {
+#include "client/operation/late_line.h"
 
-std::string late_line(const std::string& name, const LateRank& late, std::uint64_t others) {
-  std::string line = name + " is late by " + std::to_string(late.lag.count()) + " ms";
-  if (late.operations_behind > 0) {
-    line += ", " + std::to_string(late.operations_behind) + " operation" + (late.operations_behind == 1 ? "" : "s") +
-            " behind";
-  }
-  if (const std::string_view cause = row_of(late.cause).text; !cause.empty()) line += " (" + std::string(cause) + ")";
-  return line + "; " + std::to_string(others) + (others == 1 ? " other waits" : " others wait");
-}
+namespace tributary::client {
 
 void LateLog::take(std::vector<LateRank> late, transport::TimePoint now) {
   if (!tell_) return;

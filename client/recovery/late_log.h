@@ -44,7 +44,4 @@ class LateLog {
   std::optional<transport::TimePoint> told_at_;
 };
 
-/// Returns a line such as "rank 37 on host node-5 is late by 812 ms, 3 operations behind; 63 others wait".
-[[nodiscard]] std::string late_line(const std::string& name, const LateRank& late, std::uint64_t others);
-
 }  // namespace tributary::client

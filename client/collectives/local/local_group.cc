@@ -227,6 +227,8 @@ void LocalGroup::withdraw() noexcept {
 }
 
 bool LocalGroup::end(Status status) noexcept {
+  if (std::exchange(told_late_, false)) [[unlikely]]
+    settings_.late->go_on();
   outcome_ = std::move(status);
   running_ = false;
   return true;
@@ -266,7 +268,7 @@ const Status& LocalGroup::finish() {
 // True if the call waits for work that the rank has not done.
 bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
   if (!running_ || rank == settings_.rank) return false;
-  if (places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) != sequence_) return true;
+  if (!has_called(rank)) return true;
   if (movement_.by_notes() || mode_ == Mode::undecided) return false;
   if (mode_ == Mode::direct) return direct_.waits_for(rank);
   const ProgressLine& line = places_.progress(rank);
@@ -285,6 +287,39 @@ std::string LocalGroup::name_of(std::uint32_t rank) const {
 
 std::string LocalGroup::name_of_call() const {
   return "operation " + std::to_string(call_.number) + " (" + to_string(call_.signature) + ")";
+}
+
+bool LocalGroup::has_called(std::uint32_t rank) const noexcept {
+  return places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) == sequence_;
+}
+
+/// Returns a number that grows with the rank's progress through all calls.
+std::uint64_t LocalGroup::progress_of(std::uint32_t rank) const noexcept {
+  const ProgressLine& line = places_.progress(rank);
+  return line.offered.load(std::memory_order_relaxed) + line.reduced.load(std::memory_order_relaxed) +
+         line.taken.load(std::memory_order_relaxed);
+}
+
+/// Names the rank that is furthest behind of those for which this rank waits, if this rank waits for all lower ranks:
+/// of the ranks that wait, one says so. A rank that waits for a late rank itself has made more progress than that rank.
+void LocalGroup::say_who_is_late(TimePoint now) {
+  std::uint32_t count = 0, latest = 0;
+  std::uint64_t least = 0;
+  for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
+    if (r == settings_.rank) continue;
+    if (!lacks(r)) {
+      if (r < settings_.rank) return;
+      continue;
+    }
+    const std::uint64_t progress = progress_of(r);
+    if (count++ != 0 && progress >= least) continue;
+    latest = r;
+    least = progress;
+  }
+  if (count == 0) return;
+  settings_.late->wait(name_of(latest), has_called(latest) ? LateCause::silent : LateCause::late_call,
+                       now - *waits_since_, settings_.ranks - 1, now);
+  told_late_ = settings_.late->told();
 }
 
 void LocalGroup::inspect() {
@@ -313,6 +348,7 @@ void LocalGroup::inspect() {
     return;
   }
   absences_.look(now);
+  if (settings_.late && *waits_since_ <= absences_.ago(LateCallers::kAfter, now)) say_who_is_late(now);
   if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {

@@ -14,6 +14,7 @@
 
 #include "client/collectives/local/arena.h"
 #include "client/collectives/local/direct.h"
+#include "client/collectives/local/late_callers.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 #include "client/operation/absences.h"
@@ -32,6 +33,7 @@ struct GroupSettings {
   bool crowded = false;                   // there are more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
   std::vector<std::uint32_t> known_as{};  // by rank: number of the rank in messages; empty: the rank
+  std::shared_ptr<LateCallers> late{};    // gets lines about ranks that call late; nullptr: there are none
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
 /// True for sizes that a group may have. Call it for sizes from another process before you compute with them.
@@ -120,6 +122,9 @@ class LocalGroup {
   [[nodiscard]] bool end(Status status) noexcept;
   void report_mismatch();
   [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
+  [[nodiscard]] bool has_called(std::uint32_t rank) const noexcept;
+  [[nodiscard]] std::uint64_t progress_of(std::uint32_t rank) const noexcept;
+  void say_who_is_late(TimePoint now);
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
   [[nodiscard]] std::string name_of_call() const;
   [[nodiscard]] Error failure_here() const;
@@ -141,6 +146,7 @@ class LocalGroup {
   Movement movement_;
   Status outcome_;
   bool running_ = false;
+  bool told_late_ = false;  // a line has named a rank that had not made this call
   std::uint64_t sequence_ = 0;
   std::uint32_t noted_ = 0;  // number of ranks whose note has come
   bool agreed_ = false;      // all notes have come, and name the same call

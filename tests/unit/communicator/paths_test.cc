@@ -11,7 +11,7 @@ namespace {
 
 class LocalPathTest : public PartTest {
  protected:
-  LocalPath path_{shared_, [] {}};
+  LocalPath path_{shared_, [] {}, [](const std::string&, bool) {}};
 };
 
 TEST_F(LocalPathTest, WithoutAGroupItAcceptsAnyOtherPath) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -188,6 +189,46 @@ TEST(LocalFailures, MemoryThatCouldShrinkIsRefused) {
   const auto arena = Arena::adopt(std::move(unsealed), 4096);
   ASSERT_FALSE(arena);
   EXPECT_EQ(arena.error().code, Errc::corrupt);
+}
+
+TEST(LocalLateness, TheFirstRankThatWaitsNamesTheRankThatHasNotCalled) {
+  for (const std::uint32_t late : {0U, 2U}) {
+    const std::uint32_t teller = late == 0 ? 1 : 0;
+    std::array<std::shared_ptr<LateCallers>, 3> lines;
+    auto settings = settings_of(3);
+    auto arena = create_arena(settings);
+    ASSERT_TRUE(arena);
+    std::vector<std::unique_ptr<LocalGroup>> groups;
+    for (settings.rank = 0; settings.rank < 3; ++settings.rank) {
+      settings.late = lines[settings.rank] = std::make_shared<LateCallers>();
+      groups.push_back(std::make_unique<LocalGroup>(*arena, settings));
+    }
+    std::atomic<bool> go_on{false};
+    std::vector<std::thread> threads;
+    for (auto& group : groups) {
+      threads.emplace_back([&] {
+        std::vector<float> send(10), recv(10);
+        while (group->rank() == late && !go_on) std::this_thread::sleep_for(1ms);
+        EXPECT_TRUE(group->run(call(Collective::all_reduce, send, recv, 10)));
+      });
+    }
+    std::vector<LateCallers::Line> said;
+    while (said.empty()) {
+      std::this_thread::sleep_for(1ms);
+      said = lines[teller]->take();
+    }
+    go_on = true;
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_TRUE(said[0].late);
+    EXPECT_THAT(said[0].text, testing::MatchesRegex("rank " + std::to_string(late) +
+                                                    " on host here is late by [0-9]+ ms .it begins its operations "
+                                                    "late.; 2 others wait"));
+    const auto after = lines[teller]->take();
+    ASSERT_EQ(after.size(), 1U);
+    EXPECT_EQ(after[0].text, "rank " + std::to_string(late) + " on host here is no longer late");
+    for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(lines[rank]->take().empty()) << "rank " << rank;
+  }
 }
 
 }  // namespace
