@@ -75,10 +75,12 @@ void ClusterEvents::late(std::int64_t now_ms, const GroupRecord& group, std::spa
   for (const LateRank& one : late) {
     now.insert(one.rank);
     if (known != late_.end() && known->second.contains(one.rank)) continue;
+    const std::string_view cause = row_of(one.cause).text;
     Event event = of(EventKind::straggler, group,
                      "rank " + std::to_string(one.rank) + " on " + one.host + " is late by " +
                          std::to_string(one.lag.count()) + " ms, " + std::to_string(one.operations_behind) +
-                         (one.operations_behind == 1 ? " operation behind" : " operations behind"));
+                         (one.operations_behind == 1 ? " operation behind" : " operations behind") +
+                         (cause.empty() ? "" : " (" + std::string(cause) + ")"));
     event.rank = one.rank;
     log_.add(now_ms, std::move(event));
   }

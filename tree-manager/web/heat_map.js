@@ -2,7 +2,7 @@
 import { find, make } from "/web/dom.js";
 import { state, wasLate } from "/web/state.js";
 import { colour } from "/web/theme.js";
-import { counted, whole } from "/web/words.js";
+import { causeWords, counted, whole } from "/web/words.js";
 
 const RAMP = [[255, 214, 102], [240, 130, 40], [200, 30, 30], [120, 0, 60]];  // 1 ms, 21 ms, 464 ms, 10 s
 const DECADES = 4;
@@ -24,7 +24,7 @@ function words(rank) {
   const late = view.late.get(rank);
   const before = wasLate(view.group, rank);
   const where = "rank " + rank + (view.hosts[rank] ? " on " + view.hosts[rank] : "");
-  if (late) return where + ": late by " + whole(late.lag_milliseconds) + " ms, " + counted(late.operations_behind, "operation") + " behind";
+  if (late) return where + ": late by " + whole(late.lag_milliseconds) + " ms, " + counted(late.operations_behind, "operation") + " behind" + causeWords(late);
   return before ? where + ": on time; was late by " + whole(before.lag) + " ms" : where + ": on time";
 }
 

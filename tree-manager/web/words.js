@@ -26,7 +26,11 @@ export function clock(milliseconds) {
 export const counted = (number, word) => whole(number) + " " + word + (number === 1 ? "" : "s");
 export const tenantName = (tenant) => tenant || "job token";
 
+// As in protocol/include/tributary/protocol/late_rank.h.
+const causes = { "late-call": "it begins its operations late", "slow-data": "its data come slowly", silent: "nothing comes from it" };
+export const causeWords = (late) => causes[late.cause] ? " (" + causes[late.cause] + ")" : "";
+
 export function lateWords(late) {
   return "rank " + late.rank + " on " + late.host + " is late by " + whole(late.lag_milliseconds) + " ms, " +
-    counted(late.operations_behind, "operation") + " behind";
+    counted(late.operations_behind, "operation") + " behind" + causeWords(late);
 }

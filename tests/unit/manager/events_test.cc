@@ -107,10 +107,10 @@ TEST_F(EventsTest, TellADenialOnceAndTheReturn) {
 TEST_F(EventsTest, TellALateRankWhenItBecomesLateAndWhenItIsNoLonger) {
   const auto group = ask()->descriptor.group;
   news();
-  const LateRank late{.group = group, .rank = 1, .lag = 812ms, .operations_behind = 3};
+  const LateRank late{.group = group, .rank = 1, .lag = 812ms, .operations_behind = 3, .cause = LateCause::slow_data};
   renew("leaf-a", {late});
   EXPECT_THAT(news(), ElementsAre("straggler"));
-  EXPECT_EQ(last_.text, "rank 1 on node-1 is late by 812 ms, 3 operations behind");
+  EXPECT_EQ(last_.text, "rank 1 on node-1 is late by 812 ms, 3 operations behind (its data come slowly)");
   EXPECT_EQ(last_.rank, 1U);
   renew("leaf-a", {{.group = group, .rank = 1, .lag = 900ms}});
   EXPECT_THAT(news(), IsEmpty());
