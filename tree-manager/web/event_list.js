@@ -22,7 +22,8 @@ function itemOf(event) {
   }
   if (event.aggregator && !event.text.includes(event.aggregator)) item.append(make("b", event.aggregator), " ");
   item.append(event.text);
-  if (event.code && event.kind === "denied") item.append(" ", make("span", "(" + event.code + ")", "dim"));
+  // The reason in the text mostly ends with its code.
+  if (event.code && event.kind === "denied" && !event.text.includes("[" + event.code + "]")) item.append(" ", make("span", "(" + event.code + ")", "dim"));
   item.dataset.kind = event.kind;
   return item;
 }
