@@ -52,7 +52,7 @@ class LateCauses {
   struct Child {
     std::uint64_t operation = UINT64_MAX;  // the operation of the last contribution
     TimePoint last{};                      // time of the last contribution
-    Duration first_now{}, most_now{};      // lag of this operation's first segment, and its greatest lag
+    Duration first_now{}, most_now{};      // of this operation: see contributed()
     Duration first{}, most{};              // sums over the operations before, of which each counts less than the next
   };
 

@@ -58,7 +58,7 @@ std::vector<QuickerCall> quicker_calls(const FlightRecord::Snapshot& record, con
                  amount_in_all(kind.call.collective, kind.call.count * size_of(kind.call.dtype), settings.nranks)},
         .in_network = kind.path == FlightPath::in_network,
         .trees_in_use = info.in_network,
-        .may_choose_now = settings.tuning != TuningMode::automatic};
+        .other_path_untried = settings.tuning != TuningMode::automatic};
     const auto quicker = tuning::quicker_way(*info.figures, present);
     if (!quicker) continue;
     const double took = median_of(times);

@@ -134,8 +134,8 @@ Duration StallWatch::still_for(const Operation& o) const {
   return shared_.clock.waited(since, LateInquiry::kAfter) ? shared_.clock.now() - since : Duration::zero();
 }
 
-/// Tells rank 0 that an operation between the ranks stands still. Rank 0 asks all ranks by itself if it waits in this
-/// operation, too; but rank 0 may be the late one. One rank that tells is enough.
+/// Tells rank 0, from rank 1 alone, that an operation between the ranks stands still. Rank 0 notices this by itself if it
+/// has called the operation; this message is for the case that rank 0 is late.
 void StallWatch::tell_that_one_is_late(const Operation& o) {
   if (shared_.rank() != 1 || o.in_trees() || still_for(o) == Duration::zero()) return;
   if (!shared_.clock.waited(told_late_at_, LateInquiry::kAfter)) return;

@@ -412,7 +412,7 @@ void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operat
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
-  if (message.value == kLooksLate) return late_inquiry_.another_waits(message.operation, now);
+  if (message.value == kLooksLate) return late_inquiry_.report_wait(message.operation, now);
   const bool more_urgent =
       message.value == kDisagreement ? !inquiry_.disagreement : inquiry_.suspicion && message.value != kSuspicion;
   if (inquiry_.operation && !more_urgent) return;

@@ -15,7 +15,7 @@ void LateInquiry::on_progress(std::uint32_t rank, std::uint64_t operation, const
 
 std::optional<LateInquiry::Wait> LateInquiry::wait_now(const std::optional<Wait>& own, TimePoint now) const noexcept {
   if (own) return own;
-  if (word_ && now - word_->at < kWordLasts) return Wait{word_->operation, kAfter + (now - word_->at)};
+  if (report_ && now - report_->at < kReportValid) return Wait{report_->operation, kAfter + (now - report_->at)};
   return std::nullopt;
 }
 

@@ -16,8 +16,8 @@ class LateInquiry {
   static constexpr transport::Duration kAfter = std::chrono::seconds(1);
   static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
   static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);
-  /// The word of another rank that it waits holds for this time.
-  static constexpr transport::Duration kWordLasts = std::chrono::milliseconds(2500);
+  /// Rank 0 believes another rank's report that it waits for this time.
+  static constexpr transport::Duration kReportValid = std::chrono::milliseconds(2500);
 
   /// An operation between the ranks that stands still, and for how long.
   struct Wait {
@@ -30,7 +30,7 @@ class LateInquiry {
       : answers_(group.members), log_(std::move(group), std::move(tell)) {}
 
   /// Notes that another rank waits in this operation: rank 0 itself may be late.
-  void another_waits(std::uint64_t operation, transport::TimePoint now) noexcept { word_ = {operation, now}; }
+  void report_wait(std::uint64_t operation, transport::TimePoint now) noexcept { report_ = {operation, now}; }
   /// Notes a rank's answer.
   void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
   /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits.
@@ -38,7 +38,7 @@ class LateInquiry {
 
  private:
   enum class Answer : std::uint8_t { none, called, not_called };
-  struct Word {
+  struct Report {
     std::uint64_t operation;
     transport::TimePoint at;
   };
@@ -46,7 +46,7 @@ class LateInquiry {
   [[nodiscard]] bool heard_all() const noexcept;
   [[nodiscard]] std::vector<LateRank> late(transport::Duration lag) const;
 
-  std::optional<Word> word_;
+  std::optional<Report> report_;
   std::optional<std::uint64_t> operation_;  // the operation that stands still
   bool under_way_ = false;                  // the ranks were asked, and some may still answer
   transport::TimePoint until_{}, next_{};   // end of this inquiry, and the earliest begin of the next one

@@ -47,9 +47,9 @@ std::optional<QuickerWay> quicker_way(const Figures& figures, const PresentWay& 
     const double ratio = estimate->time_us() / now->time_us();
     if (ratio < kWorthSaying && (!best || ratio < best->ratio)) best = QuickerWay{way, ratio};
   };
-  if (present.may_choose_now && present.in_network)
+  if (present.other_path_untried && present.in_network)
     consider(Quicker::between_ranks, best_of(figures, present.call, false));
-  if (present.may_choose_now && present.trees_in_use && !present.in_network)
+  if (present.other_path_untried && present.trees_in_use && !present.in_network)
     consider(Quicker::present_trees, best_of(figures, present.call, true));
   if (!present.trees_in_use || (figures.trees_gbits > 0 && figures.trees_gbits < figures.link_gbits))
     consider(Quicker::wide_trees, best_of(with_wide_trees(figures), present.call, true));

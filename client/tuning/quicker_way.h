@@ -20,9 +20,9 @@ enum class Quicker : std::uint8_t {
 /// An operation as it went.
 struct PresentWay {
   Call call;
-  bool in_network = false;      // trees carried it, or a part of it
-  bool trees_in_use = false;    // the figures are those of trees in use
-  bool may_choose_now = false;  // the ranks could take the other path of their present ones, but do not try it
+  bool in_network = false;          // trees carried it, or a part of it
+  bool trees_in_use = false;        // the figures are those of trees in use
+  bool other_path_untried = false;  // the tuning does not try the other path of the ranks by itself
 };
 
 struct QuickerWay {

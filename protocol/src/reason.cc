@@ -15,7 +15,7 @@ static_assert(rows_are_in_order(), "kReasons has a row for each Reason, in the o
 
 constexpr std::size_t kCodeBytesMax = 32;
 
-/// True if the text has the form of a code: words of small letters with hyphens between them.
+/// Returns whether the text consists of lower-case letters and hyphens, at most kCodeBytesMax.
 bool is_code(std::string_view text) {
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; };
   return !text.empty() && text.size() <= kCodeBytesMax && std::ranges::all_of(text, fits);

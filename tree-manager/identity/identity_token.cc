@@ -264,7 +264,7 @@ Result<IdentityClaims> IdentityKeys::verify(std::string_view token, std::int64_t
   auto claims = read_claims(parts->claims);
   if (!claims) return denied(Reason::wrong_token, "the token was made by another version");
   if (now_s < claims->from)
-    return denied(Reason::token_not_yet_valid, "the token is good only in " + span_text(claims->from - now_s));
+    return denied(Reason::token_not_yet_valid, "the token becomes valid in " + span_text(claims->from - now_s));
   if (now_s >= claims->until)
     return denied(Reason::token_expired, "the token expired " + span_text(now_s - claims->until) + " ago");
   return claims;

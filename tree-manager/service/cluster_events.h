@@ -20,9 +20,9 @@ class ClusterEvents {
   void begin(std::int64_t now_ms);
 
   void made(std::int64_t now_ms, const GroupRecord& group);
-  /// `why`: "was deleted" or the like.
+  /// `why`: "was given back", or "did not renew its lease".
   void ended(std::int64_t now_ms, const GroupRecord& group, const std::string& why);
-  /// A group has asked for other trees. `failed`: the aggregators that it reports.
+  /// Tells what a request for other trees has changed. `failed`: the aggregators that it reports.
   void rebuilt(std::int64_t now_ms, const GroupRecord& before, const GroupRecord& now,
                const std::vector<std::string>& failed);
   /// The late ranks of the group as its aggregators now say: tells only what has changed.

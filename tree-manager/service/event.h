@@ -10,7 +10,7 @@ namespace tributary::manager {
 enum class EventKind : std::uint8_t {
   group_made,
   group_ended,
-  tree_lost,   // a group has no trees any more
+  tree_lost,   // a group saw an aggregator of its trees fail, or has no trees any more
   tree_moved,  // a group has other trees than before
   tree_back,   // a group on the fallback has trees again
   denied,      // a group got no trees
@@ -34,7 +34,7 @@ struct Event {
   std::uint64_t group = 0;      // 0: the event is about an aggregator, and everybody may hear of it
   std::string job{}, tenant{};  // the job and the owner of the group
   std::string aggregator{};     // empty: the event is about no single aggregator
-  std::string code{};           // word for the reason why a group has no trees
+  std::string code{};           // code of the reason why the group has no trees; empty: there is none
   std::optional<std::uint32_t> rank{};
 };
 

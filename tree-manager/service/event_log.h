@@ -23,7 +23,7 @@ class EventLog {
     std::uint64_t last = 0;  // the id from which to read on
   };
 
-  /// Forgets all events: the reader cannot know which events an earlier manager has seen since its last one.
+  /// Forgets all events. A reader of an earlier manager then gets `missed`: this manager does not know that one's events.
   void begin(std::int64_t now_ms);
   void add(std::int64_t now_ms, Event event);
   /// Returns the first `count_max` events whose ids are above `known`.

@@ -22,7 +22,7 @@ export function readFabric(topology) {
   };
 }
 
-/** Returns the bytes per second that each link on the way of the tree's edges carries in its fuller direction. */
+/** Returns, for each link that the trees use, its name, rate, bytes per second in one direction, and load. All links above a rack are one entry. */
 export function linkLoads(trees, rateOfLane, fabric) {
   const loads = new Map();
   const add = (key, about, up, down) => {

@@ -16,7 +16,7 @@ export const state = {
 
 const counts = new Map();    // group: {at, values, rates}
 const samples = new Map();   // group, or "all": [{at, rates}]
-const lateSince = new Map(); // "group rank": the greatest lag in the window
+const lastLate = new Map();  // "group rank": {at, lag} of the last overview in which the rank was late
 
 const sum = (a, b) => a.map((value, i) => value + b[i]);
 const nothing = [0, 0, 0];
@@ -46,7 +46,7 @@ function remember(key, now, rates) {
 }
 
 function rememberLate(group, now) {
-  for (const late of group.late) lateSince.set(group.group + " " + late.rank, { at: now, lag: late.lag_milliseconds });
+  for (const late of group.late) lastLate.set(group.group + " " + late.rank, { at: now, lag: late.lag_milliseconds });
 }
 
 export function takeOverview(overview, now) {
@@ -68,12 +68,12 @@ export function takeOverview(overview, now) {
       counts.delete(key);
     }
   }
-  for (const [key, late] of lateSince) if (late.at < now - WINDOW_MS) lateSince.delete(key);
+  for (const [key, late] of lastLate) if (late.at < now - WINDOW_MS) lastLate.delete(key);
   if (!state.groups.has(state.chosen)) state.details = null;
 }
 
 export const trafficOf = (key) => samples.get(key) || [];
-export const wasLate = (group, rank) => lateSince.get(group + " " + rank);
+export const wasLate = (group, rank) => lastLate.get(group + " " + rank);
 export const windowMs = WINDOW_MS;
 export const total = (rates) => rates[0] + rates[1] + rates[2];
 export const inTrees = (group) => group.lanes > 0;

@@ -152,7 +152,7 @@ function nodeOf(place, toggle, roomy) {
   return group;
 }
 
-/** The arrow keys walk the tree as in any tree of files; Enter opens and closes. */
+/** Moves the focus: Up and Down to the neighbour on the page, Left to the parent, Right to the first child. Enter opens and closes. */
 function walkByKeys(svg, nodes, toggle) {
   svg.addEventListener("keydown", (event) => {
     const now = nodes.findIndex((one) => one.element === document.activeElement);

@@ -36,7 +36,7 @@ Status add_waits(AggregatorWaits& waits, const std::string& page, const std::str
     }
     std::ranges::move(lanes, std::back_inserter(waits.lanes));
   } catch (const json::exception& error) {
-    return fail(Errc::bad_argument, std::string("its page has another form: ") + error.what());
+    return fail(Errc::bad_argument, std::string("its answer to GET /lanes cannot be read: ") + error.what());
   }
   return {};
 }

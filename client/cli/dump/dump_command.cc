@@ -152,7 +152,8 @@ int dump(const DumpOptions& options) {
     print_json(*gathered, waits, options.only_late);
     return kExitGood;
   }
-  tell_silent(waits.silent);
+  for (const std::string& sentence : waits.silent)
+    std::fprintf(stderr, "tributary dump: no answer from %s\n", printable(sentence).c_str());
   options.only_late ? print_late(gathered->groups) : print_text(gathered->groups, options.last);
   std::fputs(to_text(waits).c_str(), stdout);
   return kExitGood;

@@ -127,7 +127,7 @@ MetricPage rank_metrics(const std::vector<RankFigures>& ranks) {
   page.begin(MetricType::histogram, "failover_pause_seconds",
              "Time from the loss of trees until operations went on between the ranks.", {"job_name", "rank"});
   for (const RankFigures& rank : ranks) page.add_histogram(rank.pauses, labels_of(rank));
-  page.begin(MetricType::counter, "reasons_total", "Reasons for which the rank took a path, by code.",
+  page.begin(MetricType::counter, "reasons_total", "How often each reason has arisen at the rank, by its code.",
              {"job_name", "rank", "code"});
   for (const RankFigures& rank : ranks) {
     for (const auto& [code, count] : rank.reasons) {

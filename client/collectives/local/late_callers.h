@@ -25,7 +25,7 @@ class LateCallers {
   };
 
   // The thread that drives the group calls these functions.
-  /// Notes that `others` ranks have waited for the rank of this name for `time`.
+  /// Notes that the caller has waited for the rank of this name for `time`. `others`: the number of all other ranks.
   void wait(const std::string& name, LateCause cause, std::chrono::nanoseconds time, std::uint32_t others,
             TimePoint now) {
     if (told_ || (told_at_ && now - *told_at_ < kPause)) return;

@@ -300,8 +300,8 @@ std::uint64_t LocalGroup::progress_of(std::uint32_t rank) const noexcept {
          line.taken.load(std::memory_order_relaxed);
 }
 
-/// Names the rank that is furthest behind of those for which this rank waits, if this rank waits for all lower ranks:
-/// of the ranks that wait, one says so. A rank that waits for a late rank itself has made more progress than that rank.
+/// Names the late rank: of the ranks for which this rank waits, the one with the least progress. Only a rank that waits
+/// for all lower ranks does so, so that one rank writes the line.
 void LocalGroup::say_who_is_late(TimePoint now) {
   std::uint32_t count = 0, latest = 0;
   std::uint64_t least = 0;

@@ -251,7 +251,7 @@ class Dump(unittest.TestCase):
         self.wait_until(lambda: re.search(expected, self.dump(*manager).stdout, re.MULTILINE), "the dump does not show for whom the aggregator waits")
         (wait,) = json.loads(self.dump("--form", "json", *manager).stdout)["aggregators_wait"]
         self.assertEqual((wait["aggregator"], wait["lane"], wait["waits_for"]), ("aggregator-0", 0, ["rank 1"]))
-        self.assertIn("no record from aggregators of job 'training': ", self.dump("--manager", "http://127.0.0.1:1").stderr)
+        self.assertIn("no answer from aggregators of job 'training': ", self.dump("--manager", "http://127.0.0.1:1").stderr)
 
     def test_says_that_nothing_is_there(self) -> None:
         self.ports.mkdir()

@@ -85,13 +85,13 @@ TEST_F(LateInquiryTest, AnotherOperationIsAskedAboutAtOnce) {
   EXPECT_EQ(tick(Wait{kLateOperation + 1, 1s}), kLateOperation + 1);
 }
 
-TEST_F(LateInquiryTest, TheWordOfAnotherRankCountsForAWhile) {
-  inquiry_.another_waits(kLateOperation, now_);
+TEST_F(LateInquiryTest, TheReportOfAnotherRankCountsForAWhile) {
+  inquiry_.report_wait(kLateOperation, now_);
   ASSERT_EQ(tick(std::nullopt), kLateOperation);
   for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 0);
   EXPECT_EQ(tick(std::nullopt), std::nullopt);
   EXPECT_THAT(lines_, ElementsAre("rank 0 is late by 1000 ms (it begins its operations late); 3 others wait"));
-  now_ += LateInquiry::kWordLasts;
+  now_ += LateInquiry::kReportValid;
   EXPECT_EQ(tick(std::nullopt), std::nullopt);
   EXPECT_EQ(lines_.back(), "rank 0 is no longer late");
 }

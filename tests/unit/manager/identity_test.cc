@@ -85,7 +85,7 @@ TEST(IdentityToken, EveryOtherCharacterIsAForgery) {
 TEST(IdentityToken, IsValidOnlyWithinItsTime) {
   const IdentityKeys keys = keys_of(line("a", '1'));
   const std::string token = *keys.sign(claims());
-  EXPECT_THAT(why_refused(keys, token, kNow - 61), HasSubstr("good only in 1 s"));
+  EXPECT_THAT(why_refused(keys, token, kNow - 61), HasSubstr("becomes valid in 1 s"));
   EXPECT_EQ(why_refused(keys, token, kNow - 60), "");
   EXPECT_EQ(why_refused(keys, token, kNow + 99), "");
   EXPECT_THAT(why_refused(keys, token, kNow + 100), HasSubstr("expired 0 s ago"));

@@ -47,7 +47,7 @@ TEST(QuickerWay, NarrowTreesWouldBeQuickerIfTheyWereWide) {
 TEST(QuickerWay, AFixedChoiceIsComparedWithThePresentOthers) {
   Figures figures;
   figures.trees_gbits = figures.link_gbits;
-  const auto trees = quicker_way(figures, {.call = kLong, .trees_in_use = true, .may_choose_now = true});
+  const auto trees = quicker_way(figures, {.call = kLong, .trees_in_use = true, .other_path_untried = true});
   ASSERT_TRUE(trees);
   EXPECT_EQ(trees->way, Quicker::present_trees);
   EXPECT_FALSE(quicker_way(figures, {.call = kLong, .trees_in_use = true})) << "the tuning tries the trees by itself";

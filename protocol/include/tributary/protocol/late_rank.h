@@ -14,7 +14,7 @@ namespace tributary {
 
 inline constexpr std::size_t kLateRanksMax = 64;  // number of late ranks that one message has at most
 
-/// The aggregator's guess why the rank is late.
+/// The cause of the lateness: a guess of the aggregator, of rank 0, or of a rank of the same host.
 enum class LateCause : std::uint8_t { unknown, late_call, slow_data, silent };
 struct LateCauseRow {
   std::string_view name;  // in JSON

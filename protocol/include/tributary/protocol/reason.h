@@ -202,7 +202,7 @@ inline constexpr ReasonRow kReasons[]{
      "the token is forged, broken, or of another cluster or key", "give the token that this manager takes"},
     {Reason::token_expired, "token-expired", ReasonKind::denial, "the identity token has expired",
      "make a new one: tributary token make"},
-    {Reason::token_not_yet_valid, "token-not-yet-valid", ReasonKind::denial, "the identity token is good only later",
+    {Reason::token_not_yet_valid, "token-not-yet-valid", ReasonKind::denial, "the identity token is not valid yet",
      "set the clocks of the hosts"},
     {Reason::token_revoked, "token-revoked", ReasonKind::denial, "an administrator has revoked the token",
      "ask for a new token"},
