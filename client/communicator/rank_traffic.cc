@@ -14,7 +14,7 @@ void RankTraffic::open(const tuning::Policy& policy) {
     mesh_->set_user(peer_class, static_cast<PeerLinkUser&>(*this));
   const auto runner = [&](PeerClass peer_class) {
     return std::make_unique<FallbackRunner>(*mesh_, peer_class, settings.rank, settings.nranks, policy,
-                                            settings.segment_trace);
+                                            settings.segment_trace, settings.known_as);
   };
   runner_ = runner(PeerClass::collective);
   shares_ = runner(PeerClass::share);

@@ -135,12 +135,17 @@ Duration StallWatch::still_for(const Operation& o) const {
 }
 
 /// Tells rank 0, from rank 1 alone, that an operation between the ranks stands still. Rank 0 notices this by itself if it
-/// has called the operation; this message is for the case that rank 0 is late.
+/// has called the operation; this message is for the case that rank 0 is late. An older rank 0 ignores it.
 void StallWatch::tell_that_one_is_late(const Operation& o) {
   if (shared_.rank() != 1 || o.in_trees() || still_for(o) == Duration::zero()) return;
   if (!shared_.clock.waited(told_late_at_, LateInquiry::kAfter)) return;
   told_late_at_ = shared_.clock.now();
-  shared_.whole.tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kLooksLate});
+  const Progress progress{.called = true,
+                          .unasked = true,
+                          .oldest = parts_.operations.first_number(),
+                          .steps = parts_.text.steps(o),
+                          .waits_for = parts_.text.waits_for(o)};
+  shared_.whole.tell_rank_0({.type = FrameType::progress, .operation = o.number, .body = encode(progress)});
 }
 
 /// Gives up a little later than rank 0 does: rank 0 can name the ranks that have not called finalize.

@@ -120,6 +120,7 @@ std::string encode(const Progress& p) {
     object["signature"] = {static_cast<int>(p.signature.collective), static_cast<int>(p.signature.dtype),
                            static_cast<int>(p.signature.op), p.signature.root, p.signature.count};
   }
+  if (p.unasked) object["unasked"] = true;
   return object.dump();
 }
 
@@ -131,6 +132,7 @@ Result<Progress> decode_progress(const std::string& body) {
     p.called = object.at("called").get<bool>();
     p.ended = object.at("ended").get<bool>();
     p.waits_for_tree = object.at("waits_for_tree").get<bool>();
+    p.unasked = object.value("unasked", false);
     p.oldest = json_number<std::uint64_t>(object.at("oldest"));
     p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();

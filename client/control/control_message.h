@@ -21,10 +21,6 @@ inline constexpr std::uint64_t kSuspicion = 1;
 /// call of each rank.
 inline constexpr std::uint64_t kDisagreement = 2;
 
-/// The value of a stalled message about an operation between the ranks that has stood still for a second: somebody is
-/// late, and it may be rank 0.
-inline constexpr std::uint64_t kLooksLate = 3;
-
 /// The value of a joined message: the sender can never reach an aggregator.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
@@ -42,8 +38,8 @@ struct ControlMessage {
   std::uint32_t epoch = 0;
   std::uint64_t operation = 0;  // next_operation, commit, amended, stalled, inquiry, progress, an abort by mismatch:
                                 // an operation's number. second_way: the rank that has left the first way
-  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement, kLooksLate or 0. joined:
-      // kCannotJoin or 0. freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
+  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. joined: kCannotJoin or 0.
+                                // freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
   std::string body{};
 };
 
@@ -87,9 +83,10 @@ using Moves = std::vector<LaneMoves>;  // by lane
 
 /// One rank's answer to an inquiry about an operation.
 struct Progress {
-  bool called = false;            // the rank has called the operation
-  bool ended = false;             // the operation has ended on that rank
-  bool waits_for_tree = false;    // the rank has contributed, and no result has come for a while
+  bool called = false;          // the rank has called the operation
+  bool ended = false;           // the operation has ended on that rank
+  bool waits_for_tree = false;  // the rank has contributed, and no result has come for a while
+  bool unasked = false;         // rank 0 has not asked: the operation, between the ranks, has stood still for a second
   std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
   std::uint64_t steps = 0;        // number of segments with results, plus number of rounds begun
   bool signature_known = false;

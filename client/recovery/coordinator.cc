@@ -412,7 +412,6 @@ void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operat
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
-  if (message.value == kLooksLate) return late_inquiry_.report_wait(message.operation, now);
   const bool more_urgent =
       message.value == kDisagreement ? !inquiry_.disagreement : inquiry_.suspicion && message.value != kSuspicion;
   if (inquiry_.operation && !more_urgent) return;
@@ -435,6 +434,7 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   silent_[rank] = false;
   auto progress = decode_progress(message.body);
   if (!progress) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + progress.error().message);
+  if (progress->unasked) return late_inquiry_.report_wait(message.operation, now_);
   late_inquiry_.on_progress(rank, message.operation, *progress);
   if (!inquiry_.operation || message.operation != *inquiry_.operation) return;
   inquiry_.progress[rank] = std::move(*progress);
@@ -571,6 +571,7 @@ bool Coordinator::Renewals::due(TimePoint now, bool waits) const {
 void Coordinator::excuse(transport::Duration absence, TimePoint now) {
   now_ = now;
   own_absence_.add(absence, now);
+  late_inquiry_.excuse(absence);
   for (TimePoint* limit : {&deadline_, &begin_at_, &finalize_deadline_, &inquiry_.decide_at}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
@@ -583,7 +584,9 @@ void Coordinator::tick(TimePoint now) {
   check_finalize();
   if (state_ == State::stopped) return;
   const auto waiting = settings_.waits ? settings_.waits() : std::nullopt;
-  if (const auto operation = late_inquiry_.tick(still_between_ranks(waiting), now))
+  // For the leaders of hosts the communicator of all ranks asks: it can name the rank itself.
+  const bool leaders = settings_.processes > settings_.nranks;
+  if (const auto operation = leaders ? std::nullopt : late_inquiry_.tick(still_between_ranks(waiting), now))
     output_.broadcast({.type = FrameType::inquiry, .operation = *operation});
   if (service_ == nullptr) return;
   if (group_ != 0 && renewals_.due(now, state_ == State::in_network && waiting.has_value())) renew(now);

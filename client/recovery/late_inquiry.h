@@ -31,6 +31,12 @@ class LateInquiry {
 
   /// Notes that another rank waits in this operation: rank 0 itself may be late.
   void report_wait(std::uint64_t operation, transport::TimePoint now) noexcept { report_ = {operation, now}; }
+  /// Extends the limits by `absence`: this process was away until now, and has not read the answers that have come.
+  void excuse(transport::Duration absence) noexcept {
+    until_ += absence;
+    next_ += absence;
+    if (report_) report_->at += absence;
+  }
   /// Notes a rank's answer.
   void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
   /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits.

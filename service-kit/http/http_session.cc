@@ -264,8 +264,10 @@ void HttpSession::begin_flow(HttpReply reply) {
 /// last ones, and is closed after the limit of a write.
 void HttpSession::next_chunk() {
   idle_ = true;
-  if (!flow_ || door_.closing() || !still_believed()) return end();
+  if (!flow_ || door_.closing()) return end();
   auto bytes = flow_->next();
+  // To check a certificate takes time: check it before bytes leave, and not at each look for some.
+  if (bytes && !bytes->empty() && !still_believed()) return end();
   if (!bytes || !bytes->empty()) return send_chunk(std::move(bytes));
   stream_.tcp().expires_never();
   pause_.emplace(stream_.get_executor(), settings_.flow_period);

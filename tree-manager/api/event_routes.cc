@@ -64,8 +64,9 @@ class EventFlow final : public service::HttpFlow {
       if (!reader_.goes_on()) return std::nullopt;
     }
     const EventLog::Page page = log_.after(known_, kEventsInChunk);
-    known_ = page.last;
+    // The first id is that before the first event: a reader that gets only a part of this text resumes at it.
     std::string text = begins ? "retry: 1000\nid: " + std::to_string(known_) + "\n\n" : "";
+    known_ = page.last;
     text += messages_of(page, reader_);
     if (text.empty() && beats) text = ":\n\n";
     if (!text.empty()) sent_at_ = now;

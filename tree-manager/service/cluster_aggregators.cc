@@ -196,10 +196,13 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                     .lease_seconds = static_cast<std::uint32_t>(settings_.aggregator_lease.count()),
                     .public_key = keys->signing.public_key(),
                     .exchange_key = keys->exchange.public_key()};
+  const auto late = known == aggregators_.end() ? std::set<std::uint64_t>() : groups_of(known->second.load.late, {});
   aggregators_[answer.name] = {.record = std::move(record),
                                .lease_end = clock_.now() + settings_.aggregator_lease,
                                .drain_told = spec.draining,
                                .key_told = keys->number};
+  tell_late(*settings_.events, clock_.unix_milliseconds(), late, groups_,
+            [this](const auto& group) { return group.late(clock_, aggregators_); });
   return answer;
 }
 
@@ -260,7 +263,10 @@ Status Cluster::remove_aggregator(const std::string& name) {
   const std::lock_guard lock(mutex_);
   if (!aggregators_.contains(name)) return unknown(name);
   if (auto ok = save([&] { return store_.remove_aggregator(name); }); !ok) return ok;
+  const auto late = groups_of(aggregators_.at(name).load.late, {});
   aggregators_.erase(name);
+  tell_late(*settings_.events, clock_.unix_milliseconds(), late, groups_,
+            [this](const auto& group) { return group.late(clock_, aggregators_); });
   suspicions_.forget(name);
   allotments_.roster().forget();
   spdlog::info("aggregator {} unregistered", name);

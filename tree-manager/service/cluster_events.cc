@@ -33,6 +33,7 @@ std::string list_of(const std::vector<std::string>& names) {
 }  // namespace
 
 void ClusterEvents::begin(std::int64_t now_ms) {
+  const std::lock_guard lock(mutex_);
   late_.clear();
   log_.begin(now_ms);
 }
@@ -44,6 +45,7 @@ void ClusterEvents::made(std::int64_t now_ms, const GroupRecord& group) {
 }
 
 void ClusterEvents::ended(std::int64_t now_ms, const GroupRecord& group, const std::string& why) {
+  const std::lock_guard lock(mutex_);
   late_.erase(group.id);
   log_.add(now_ms, of(EventKind::group_ended, group, why));
 }
@@ -69,6 +71,7 @@ void ClusterEvents::rebuilt(std::int64_t now_ms, const GroupRecord& before, cons
 }
 
 void ClusterEvents::late(std::int64_t now_ms, const GroupRecord& group, std::span<const LateRank> late) {
+  const std::lock_guard lock(mutex_);
   auto known = late_.find(group.id);
   if (late.empty() && known == late_.end()) return;
   std::set<std::uint32_t> now;

@@ -1,6 +1,7 @@
 #pragma once
 // Tells the cluster's changes as events. The cluster calls it under its lock, so each call is short.
 #include <map>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -12,7 +13,8 @@
 
 namespace tributary::manager {
 
-/// Any thread may read the log; one thread at a time may call the other functions.
+/// Any thread may call its functions. A manager that leads again may for a short time still serve requests of its last
+/// lead, so two clusters may tell at once.
 class ClusterEvents {
  public:
   [[nodiscard]] const EventLog& log() const noexcept { return log_; }
@@ -31,7 +33,9 @@ class ClusterEvents {
 
  private:
   EventLog log_;
-  std::map<std::uint64_t, std::set<std::uint32_t>> late_;  // key: group; the late ranks that were told
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::set<std::uint32_t>>
+      late_;  // key: group; the late ranks that were told; guarded by mutex_
 };
 
 }  // namespace tributary::manager

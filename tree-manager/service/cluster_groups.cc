@@ -262,7 +262,7 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   allotments_.roster().forget();
   ++stats_.suspicions;
   settings_.events->about(clock_.unix_milliseconds(), EventKind::aggregator_suspected, failed.name,
-                          "group " + std::to_string(group) + " saw it fail: no tree uses it until it renews its lease");
+                          "a group saw it fail: no tree uses it until it renews its lease");
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 

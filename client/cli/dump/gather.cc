@@ -21,6 +21,20 @@ std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+bool is_record(const std::filesystem::directory_entry& entry) {
+  std::error_code failed;
+  return entry.path().extension() == ".json" && entry.is_regular_file(failed);
+}
+
+/// The name of a port or a file is unique on its host, and the host's name makes it unique among the hosts that share the
+/// folder.
+Status save_one(const std::string& into, const std::filesystem::path& from, const std::string& text) {
+  const std::string path = into + "/" + service::file_name_of(meter::own_host()) + "-" + from.stem().string() + ".json";
+  if (const Status written = service::write_whole_file(path, text, 0600); !written)
+    return fail(Errc::io, path + " was not written: " + written.error().message);
+  return {};
+}
+
 }  // namespace
 
 Result<Gathered> gather(const std::string& folder, Question question) {
@@ -32,9 +46,7 @@ Result<Gathered> gather(const std::string& folder, Question question) {
   };
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    const std::string path = entry.path().string();
-    if (path.ends_with(".json") && entry.is_regular_file(failed))
-      note(path, add_document(gathered.groups, file_text(path)));
+    if (is_record(entry)) note(entry.path().string(), add_document(gathered.groups, file_text(entry.path())));
   }
   for (const PortAnswer& answer : ask_ports(*ports, line_of(question))) {
     note(answer.port,
@@ -55,11 +67,15 @@ Result<std::size_t> save_records(const std::string& folder, const std::string& i
       silent.push_back(answer.port + ": " + answer.trouble);
       continue;
     }
-    // A port's name is unique on its host, and the host's name makes it unique among the hosts that share the folder.
-    const std::string path = into + "/" + service::file_name_of(meter::own_host()) + "-" +
-                             std::filesystem::path(answer.port).stem().string() + ".json";
-    if (const Status written = service::write_whole_file(path, answer.text, 0600); !written)
-      return fail(Errc::io, path + " was not written: " + written.error().message);
+    if (const Status written = save_one(into, answer.port, answer.text); !written)
+      return std::unexpected(written.error());
+    ++saved;
+  }
+  // Failed communicators left these files.
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    if (!is_record(entry)) continue;
+    if (const Status written = save_one(into, entry.path(), file_text(entry.path())); !written)
+      return std::unexpected(written.error());
     ++saved;
   }
   return saved;

@@ -11,7 +11,7 @@ namespace {
 struct Round {
   std::string_view group;
   std::uint32_t sender = 0, receiver = 0, peer_class = 0;
-  std::uint64_t operation = 0, sequence = 0;
+  std::uint64_t leaders = 0, operation = 0, sequence = 0;  // leaders: 1 for a message between leaders of hosts
   auto operator<=>(const Round&) const = default;
 };
 
@@ -32,6 +32,7 @@ std::vector<MessagePair> message_pairs(const std::vector<TracedRank>& ranks) {
                            .sender = sent ? e.epoch : e.member,
                            .receiver = sent ? e.member : e.epoch,
                            .peer_class = e.lane,
+                           .leaders = e.group,
                            .operation = e.operation,
                            .sequence = e.sequence}];
       (sent ? ends.sent : ends.came).push_back({.participant = i, .event = event});

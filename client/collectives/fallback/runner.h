@@ -24,15 +24,17 @@ namespace tributary::client {
 class FallbackRunner {
  public:
   /// `peer_class`: the class of connections that only this runner uses. `policy` chooses the algorithm of pieces that
-  /// name no algorithm; it outlives the runner, and is the same on every rank. `trace` gets the moments of messages.
+  /// name no algorithm; it outlives the runner, and is the same on every rank. `trace` gets the moments of messages;
+  /// `known_as`: as in MessageTrace.
   FallbackRunner(PeerMesh& mesh, PeerClass peer_class, std::uint32_t rank, std::uint32_t nranks,
-                 const tuning::Policy& policy, std::shared_ptr<SegmentTrace> trace)
+                 const tuning::Policy& policy, std::shared_ptr<SegmentTrace> trace,
+                 std::span<const std::uint32_t> known_as)
       : mesh_(mesh),
         class_(peer_class),
         rank_(rank),
         nranks_(nranks),
         policy_(policy),
-        trace_(std::move(trace), rank, peer_class) {}
+        trace_(std::move(trace), rank, peer_class, known_as) {}
 
   /// Runs `pieces` in order; calls `done` once, possibly before this returns. Call it only when not busy(). The
   /// operation must outlive the run.

@@ -28,6 +28,7 @@ class LateCallers {
   /// Notes that the caller has waited for the rank of this name for `time`. `others`: the number of all other ranks.
   void wait(const std::string& name, LateCause cause, std::chrono::nanoseconds time, std::uint32_t others,
             TimePoint now) {
+    if (told_ && told_ != name) go_on();  // that rank has come, and another one is late now
     if (told_ || (told_at_ && now - *told_at_ < kPause)) return;
     told_ = name;
     told_at_ = now;

@@ -227,7 +227,7 @@ void LocalGroup::withdraw() noexcept {
 }
 
 bool LocalGroup::end(Status status) noexcept {
-  if (std::exchange(told_late_, false)) [[unlikely]]
+  if (std::exchange(told_late_, false) && status) [[unlikely]]
     settings_.late->go_on();
   outcome_ = std::move(status);
   running_ = false;

@@ -555,7 +555,7 @@ TEST(Coordinator, AsksTheRanksWhenAnotherRankSaysThatItWaits) {
   settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
   Rig rig(settings);
   rig.bring_to(At::resting);
-  rig.from(1, Rig::stalled(3, kLooksLate));
+  rig.from(1, Rig::progress(3, {.called = true, .unasked = true}));
   rig.wait(10ms);
   EXPECT_NE(rig.said().find("inquiry 3"), std::string::npos);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, Rig::progress(3, {.called = rank != 0}));

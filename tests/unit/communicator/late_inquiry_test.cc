@@ -96,5 +96,16 @@ TEST_F(LateInquiryTest, TheReportOfAnotherRankCountsForAWhile) {
   EXPECT_EQ(lines_.back(), "rank 0 is no longer late");
 }
 
+TEST_F(LateInquiryTest, ATimeInWhichRankZeroStoodStillDoesNotCount) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  now_ += 5s;
+  inquiry_.excuse(5s);
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty()) << "the answers were not read yet";
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, true);
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
 }  // namespace
 }  // namespace tributary::client

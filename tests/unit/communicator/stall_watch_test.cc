@@ -39,7 +39,9 @@ class StallWatchTest : public PartTest {
         whole_.to_rank_0, [&](const ControlMessage& m) { return m.type == type && !is_late(m); }));
   }
   [[nodiscard]] static bool is_late(const ControlMessage& m) {
-    return m.type == FrameType::stalled && m.value == kLooksLate;
+    if (m.type != FrameType::progress) return false;
+    const auto progress = decode_progress(m.body);
+    return progress && progress->called && progress->unasked;
   }
   [[nodiscard]] std::size_t told_late() const {
     return static_cast<std::size_t>(std::ranges::count_if(whole_.to_rank_0, is_late));

@@ -23,7 +23,7 @@ enum class SegmentMoment : std::uint8_t {
 
 struct SegmentEvent {
   std::int64_t at_ns = 0;  // on the steady clock
-  // For a message between ranks: group is 0, sequence its round, epoch the number of the rank that notes it, member the
+  // For a message between ranks: group is 0, or 1 between leaders of hosts, sequence its round, epoch the number of the rank that notes it, member the
   // number of the other rank, lane the class of their connection.
   std::uint64_t group = 0, sequence = 0, operation = 0;
   std::uint32_t epoch = 0;
