@@ -114,7 +114,7 @@ bool LocalPath::agree(const ControlMessage& commit) {
 
 // Reports the group's failure to rank 0, too: rank 0 shares the memory, but may not look at it now.
 void LocalPath::tick() {
-  for (const local::LateCallers::Line& line : late_->take()) tell_late_(shared_.log_prefix() + line.text, line.late);
+  for (const local::LateLines::Line& line : late_->take()) tell_late_(shared_.log_prefix() + line.text, line.late);
   if (!calls_ || !shared_.life.well() || !calls_->group->failed()) return;
   const Error error = calls_->group->failure();
   shared_.whole.tell_rank_0(Shared::abort_message(error));

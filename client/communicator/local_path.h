@@ -51,7 +51,7 @@ class LocalPath {
   Shared& shared_;
   const std::function<void()> met_;
   const std::function<void(const std::string&, bool)> tell_late_;
-  const std::shared_ptr<local::LateCallers> late_ = std::make_shared<local::LateCallers>();
+  const std::shared_ptr<local::LateLines> late_ = std::make_shared<local::LateLines>();
   std::shared_ptr<local::GroupCalls> calls_;
   std::optional<Error> why_not_;
   std::unique_ptr<LocalMeeting> meeting_;  // the last member: its destructor may still post a call

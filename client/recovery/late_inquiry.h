@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "client/control/control_message.h"
-#include "client/recovery/late_log.h"
+#include "client/operation/late_log.h"
 
 namespace tributary::client {
 
 class LateInquiry {
  public:
-  static constexpr transport::Duration kAfter = std::chrono::seconds(1);
+  static constexpr transport::Duration kAfter = LateLog::kAfter;
   static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
   static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);
   /// Rank 0 believes another rank's report that it waits for this time.

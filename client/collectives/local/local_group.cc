@@ -25,6 +25,12 @@ constexpr std::chrono::seconds kWithdrawLimit{10};
 // number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
 static_assert(kRanksMax <= 1U << 20);
+
+LateLog::Tell tell_into(const std::shared_ptr<LateLines>& lines) {
+  if (!lines) return {};
+  return [lines](const std::string& line, bool late) { lines->add({line, late}); };
+}
+
 }  // namespace
 
 Layout layout_of(const GroupSettings& settings) noexcept {
@@ -60,7 +66,11 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       bell_(places_.header()),
       direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
               why_not_attach(settings_)),
-      exact_inputs_(settings_.ranks) {
+      exact_inputs_(settings_.ranks),
+      late_log_({.members = settings_.ranks,
+                 .ranks = settings_.ranks,
+                 .name_of = [this](std::uint32_t rank) { return name_of(rank); }},
+                tell_into(settings_.late)) {
   TRIBUTARY_ASSERT(places_.layout().bytes() <= arena_->bytes().size(), "{} bytes of places in an arena of {}",
                    places_.layout().bytes(), arena_->bytes().size());
 }
@@ -227,8 +237,8 @@ void LocalGroup::withdraw() noexcept {
 }
 
 bool LocalGroup::end(Status status) noexcept {
-  if (std::exchange(told_late_, false) && status) [[unlikely]]
-    settings_.late->go_on();
+  if (std::exchange(looked_for_late_, false) && status) [[unlikely]]
+    late_log_.take({}, {});
   outcome_ = std::move(status);
   running_ = false;
   return true;
@@ -317,9 +327,11 @@ void LocalGroup::say_who_is_late(TimePoint now) {
     least = progress;
   }
   if (count == 0) return;
-  settings_.late->wait(name_of(latest), has_called(latest) ? LateCause::silent : LateCause::late_call,
-                       now - *waits_since_, settings_.ranks - 1, now);
-  told_late_ = settings_.late->told();
+  looked_for_late_ = true;
+  late_log_.take({{.rank = latest,
+                   .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),
+                   .cause = has_called(latest) ? LateCause::silent : LateCause::late_call}},
+                 now);
 }
 
 void LocalGroup::inspect() {
@@ -348,7 +360,7 @@ void LocalGroup::inspect() {
     return;
   }
   absences_.look(now);
-  if (settings_.late && *waits_since_ <= absences_.ago(LateCallers::kAfter, now)) say_who_is_late(now);
+  if (settings_.late && *waits_since_ <= absences_.ago(LateLog::kAfter, now)) say_who_is_late(now);
   if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {

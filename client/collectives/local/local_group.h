@@ -14,10 +14,11 @@
 
 #include "client/collectives/local/arena.h"
 #include "client/collectives/local/direct.h"
-#include "client/collectives/local/late_callers.h"
+#include "client/collectives/local/late_lines.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 #include "client/operation/absences.h"
+#include "client/operation/late_log.h"
 #include "client/tuning/local_ways.h"
 
 namespace tributary::client::local {
@@ -33,7 +34,7 @@ struct GroupSettings {
   bool crowded = false;                   // there are more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
   std::vector<std::uint32_t> known_as{};  // by rank: number of the rank in messages; empty: the rank
-  std::shared_ptr<LateCallers> late{};    // gets lines about ranks that call late; nullptr: there are none
+  std::shared_ptr<LateLines> late{};      // gets lines about late ranks; nullptr: there are none
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
 /// True for sizes that a group may have. Call it for sizes from another process before you compute with them.
@@ -146,7 +147,7 @@ class LocalGroup {
   Movement movement_;
   Status outcome_;
   bool running_ = false;
-  bool told_late_ = false;  // a line has named a rank that had not made this call
+  bool looked_for_late_ = false;  // the log may have named a rank for which this call waits
   std::uint64_t sequence_ = 0;
   std::uint32_t noted_ = 0;  // number of ranks whose note has come
   bool agreed_ = false;      // all notes have come, and name the same call
@@ -157,6 +158,7 @@ class LocalGroup {
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
   Absences absences_;
+  LateLog late_log_;
 };
 
 }  // namespace tributary::client::local

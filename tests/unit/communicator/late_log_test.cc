@@ -1,7 +1,7 @@
 // Rank 0's log names the rank for which the others wait.
 #include <gmock/gmock.h>
 
-#include "client/recovery/late_log.h"
+#include "client/operation/late_log.h"
 
 namespace tributary::client {
 namespace {

@@ -194,13 +194,13 @@ TEST(LocalFailures, MemoryThatCouldShrinkIsRefused) {
 TEST(LocalLateness, TheFirstRankThatWaitsNamesTheRankThatHasNotCalled) {
   for (const std::uint32_t late : {0U, 2U}) {
     const std::uint32_t teller = late == 0 ? 1 : 0;
-    std::array<std::shared_ptr<LateCallers>, 3> lines;
+    std::array<std::shared_ptr<LateLines>, 3> lines;
     auto settings = settings_of(3);
     auto arena = create_arena(settings);
     ASSERT_TRUE(arena);
     std::vector<std::unique_ptr<LocalGroup>> groups;
     for (settings.rank = 0; settings.rank < 3; ++settings.rank) {
-      settings.late = lines[settings.rank] = std::make_shared<LateCallers>();
+      settings.late = lines[settings.rank] = std::make_shared<LateLines>();
       groups.push_back(std::make_unique<LocalGroup>(*arena, settings));
     }
     std::atomic<bool> go_on{false};
@@ -212,7 +212,7 @@ TEST(LocalLateness, TheFirstRankThatWaitsNamesTheRankThatHasNotCalled) {
         EXPECT_TRUE(group->run(call(Collective::all_reduce, send, recv, 10)));
       });
     }
-    std::vector<LateCallers::Line> said;
+    std::vector<LateLines::Line> said;
     while (said.empty()) {
       std::this_thread::sleep_for(1ms);
       said = lines[teller]->take();

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of rank 0's log about the rank for which the others wait. A manager or an aggregator that lies can cause one
+// The lines of a rank's log about the rank for which the others wait. A manager or an aggregator that lies can cause one
 // warning in kPause, and one line that takes it back.
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,8 @@ namespace tributary::client {
 
 class LateLog {
  public:
-  static constexpr std::chrono::seconds kPause{10};
+  static constexpr std::chrono::seconds kPause{10};  // between two warnings
+  static constexpr std::chrono::seconds kAfter{1};   // where no aggregator watches, a wait for so long is told
   /// Gets a line; `late` is false if the line says that the rank is no longer late.
   using Tell = std::function<void(const std::string& line, bool late)>;
 
@@ -28,9 +29,8 @@ class LateLog {
   /// `tell`: an empty function: there is no log.
   LateLog(Group group, Tell tell) : group_(std::move(group)), tell_(std::move(tell)) {}
 
-  /// Takes the late ranks of an answer, the greatest lag first.
+  /// Takes the ranks that are late now, the greatest lag first.
   void take(std::vector<LateRank> late, transport::TimePoint now);
-  [[nodiscard]] std::uint32_t members() const noexcept { return group_.members; }
   [[nodiscard]] bool tells() const noexcept { return static_cast<bool>(tell_); }
 
  private:
