@@ -91,7 +91,7 @@ int save(const std::string& folder, const std::string& into) {
     std::fprintf(stderr, "tributary dump: %s\n", saved.error().message.c_str());
     return exit_code_of(saved.error().code);
   }
-  std::printf("the records of %zu processes of ranks are in %s\n", *saved, into.c_str());
+  std::printf("%zu records are in %s\n", *saved, into.c_str());
   return *saved > 0 ? kExitGood : kExitFailed;
 }
 

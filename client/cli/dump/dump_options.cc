@@ -20,6 +20,12 @@ Result<DumpForm> parse_form(const std::string& text) {
 }
 
 void check(const DumpOptions& options) {
+  if (!options.save.empty() && (!options.job.empty() || options.only_late || options.form != DumpForm::text))
+    throw service::WrongUse({.where = "tributary dump",
+                             .key = "--save",
+                             .value = options.save,
+                             .why = "it saves all records as they are",
+                             .allowed = "--save without --job, --form and --only-late: give these with --dir"});
   if (options.form == DumpForm::fr_trace && options.into.empty())
     throw service::WrongUse({.where = "tributary dump",
                              .key = "--form",

@@ -229,11 +229,12 @@ class Dump(unittest.TestCase):
         for name, folder in hosts.items():
             saved = subprocess.run([self.tributary, "dump", "--dir", folder, "--save", shared], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
                                    env=os.environ | {"TRIBUTARY_HOST_ID": name})
-            self.assertEqual((saved.returncode, saved.stderr, saved.stdout), (0, "", f"the records of 2 processes of ranks are in {shared}\n"))
+            self.assertEqual((saved.returncode, saved.stderr, saved.stdout), (0, "", f"2 records are in {shared}\n"))
         self.assertEqual(len(list(shared.iterdir())), RANKS)
         (group,) = self.groups(folder=shared)
         self.assertEqual((group["verdict"]["not_called"], group["verdict"]["waiting"], group["verdict"]["no_record"]), ([ABSENT], OTHERS, []))
         self.assertEqual(self.dump("--save", "/proc/nowhere", folder=hosts["alpha"]).returncode, 1)
+        self.assertEqual(self.dump("--save", shared, "--job", "training", folder=hosts["alpha"]).returncode, 64)
 
     def test_shows_for_whom_an_aggregator_waits(self) -> None:
         command = f'echo "$TRIBUTARY_MANAGER" > {self.folder}/url; echo $$ > {self.folder}/pid-$RANK; exec {self.tributary} perf all_reduce -b 64K -e 64K -n 100000000 -w 1 -c 0'
