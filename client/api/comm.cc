@@ -154,6 +154,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.lanes = settings.lanes;
   s.path = settings.path;
   s.require_trees = settings.require_in_network;
+  s.exact = settings.numerics == Numerics::exact;
   s.local = settings.local;
   s.attach = settings.attach;
   s.manager_configured = !settings.manager.empty();

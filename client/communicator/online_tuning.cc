@@ -47,12 +47,17 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
     if (const auto amendment = shared_.settings.amendments()) amend_(tuning::encode(*amendment));
     return;
   }
-  // Exact sums take the ranks' own way even where the policy says trees, so their times say nothing about the policy.
-  if (!adaptation_ || way == Operation::State::by_hosts || is_exact(o.signature.op)) return;
+  if (!adaptation_ || way == Operation::State::by_hosts || !has_its_price(o)) return;
   const auto amendment = adaptation_->add(measured(o, way), shared_.transport.now());
   if (const auto news = adaptation_->take_news())
     shared_.whole.path_changed(shared_.log_prefix() + line_of(*news), false);
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
+}
+
+/// Returns whether the operation costs what the figures say: where sums are exact, those of integers do not.
+bool OnlineTuning::has_its_price(const Operation& o) const noexcept {
+  if (!row_of(o.signature.collective).reduces) return true;
+  return is_exact(o.signature.op) == shared_.settings.exact;
 }
 
 /// Returns the operation's times. Operations overlap, so a time starts at the end of the previous operation at the

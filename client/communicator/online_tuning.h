@@ -38,6 +38,7 @@ class OnlineTuning {
   void agreed(const std::optional<tuning::Amendment>& amendment, std::uint64_t first);
 
  private:
+  [[nodiscard]] bool has_its_price(const Operation& operation) const noexcept;
   [[nodiscard]] tuning::MeasuredOperation measured(const Operation& operation, Operation::State way);
 
   Shared& shared_;

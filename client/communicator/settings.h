@@ -46,6 +46,7 @@ struct CommunicatorSettings {
   bool require_trees = false;  // end the communicator with an error if it cannot use trees
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // the table of TuningMode::table
+  bool exact = false;          // sums of floats are exact (docs/numerics.md), and the tuning knows their price
   /// If this is set, rank 0 calls it after each operation; its amendments replace the amendments from measured times.
   std::function<std::optional<tuning::Amendment>()> amendments{};
   bool local =

@@ -48,6 +48,7 @@ tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Direc
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
   shape.link_rate = directory.slowest_link();
+  shape.exact = settings.exact;
   shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
   return shape;
 }

@@ -10,9 +10,6 @@
 namespace tributary::schedule {
 namespace {
 
-/// The most bytes that a rank gets in a short all_reduce. Beyond them the bytes take longer than a ring's rounds.
-constexpr std::uint64_t kShortBytesMax = std::uint64_t{1} << 16;
-
 /// Returns the elements that `rank` reduces, as a slice of a buffer with the whole vector.
 Slice part_of(const Parameters& p, Buffer buffer, std::uint32_t rank) noexcept {
   return is_short(p) ? all_of(p, buffer) : partition_of(p).part(buffer, rank);
@@ -27,7 +24,7 @@ Slice input_of(const Parameters& p, std::uint64_t rank) noexcept {
 }  // namespace
 
 bool is_short(const Parameters& p) noexcept {
-  return p.collective == Collective::all_reduce && p.count * p.element_bytes <= kShortBytesMax / p.ranks;
+  return p.collective == Collective::all_reduce && p.count * p.element_bytes <= exact_short_bytes(p.ranks);
 }
 
 std::uint64_t exact_scratch(const Parameters& p) noexcept {

@@ -1,18 +1,15 @@
 #include "client/tuning/cost_model.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "client/tuning/demand.h"
 #include "client/tuning/tree_segments.h"
 
 namespace tributary::tuning {
 namespace {
 
-constexpr double kSpread = 1.05;    // factor on the transfer if partners change from round to round
-constexpr double kIncast = 1.25;    // factor on the transfer if all ranks send to all ranks at once
-constexpr double kStored = 2;       // factor on the transfer if a rank receives all data before it sends them on
 constexpr double kReducing = 0.25;  // cost to reduce or copy a byte, in costs to send or receive a byte
 constexpr std::uint32_t kFanInMax = 16;
 // The least part of the time that a split must save: the model counts only a part of its messages and processor time.
@@ -20,17 +17,9 @@ constexpr double kSplitPays = 0.04;
 // The number of shares that a split can have below the largest share: few, because each is a line of rank 0's policy.
 constexpr double kShareSteps = 16;
 
-/// The cost of an algorithm, for the busiest rank and for all ranks together.
-struct Demand {
-  double rounds = 0;
-  double bytes = 0;
-  double slowdown = 1;  // factor on the transfer
-  double messages = 0;  // messages of all ranks
-  double all_bytes = 0;
-  double reduced = 0;      // bytes that the busiest rank reduces
-  double all_reduced = 0;  // bytes that all ranks reduce
-  double copied = 0;       // bytes that a rank copies before its first send
-};
+// Costs of exact sums of float32, in the same unit and beside fast ones: bench/kernels/kernels_bench.
+constexpr double kReducingExactly = 0.4;
+constexpr double kFormBytes = 1.25;  // bytes between aggregators for each byte of a vector: 5 for a Gaussian float32
 
 // Returns a core's rate in bytes per microsecond: 1 GB/s is 1000 bytes per microsecond.
 double core_rate(const Figures& figures) noexcept {
@@ -39,95 +28,6 @@ double core_rate(const Figures& figures) noexcept {
 double wire_rate(const Figures& figures) noexcept {
   const double core = core_rate(figures);
   return figures.link_gbits > 0 ? std::min(figures.link_gbits * 125, core) : core;
-}
-
-Demand all_reduce(Algorithm algorithm, double ranks, double bytes) noexcept {
-  const auto whole = static_cast<std::uint32_t>(ranks);
-  const double power = std::bit_floor(whole);
-  const double log = std::bit_width(whole) - 1;
-  const double fold = std::has_single_bit(whole) ? 0 : 2;
-  const double folded = 2 * (ranks - power);  // number of messages
-  const double part = bytes * (ranks - 1) / ranks;
-  switch (algorithm) {
-    case Algorithm::recursive_doubling: {
-      const double messages = power * log + folded;
-      // Assume a call in place: with an odd number of steps the algorithm first copies its input (doubling.cc).
-      const bool moves_input = fold == 0 && std::bit_width(whole) % 2 == 0;
-      return {.rounds = log + fold,
-              .bytes = bytes * (log + fold),
-              .messages = messages,
-              .all_bytes = bytes * messages,
-              .reduced = bytes * (log + fold / 2),
-              .all_reduced = bytes * (power * log + folded / 2),
-              .copied = moves_input ? bytes : 0};
-    }
-    case Algorithm::halving_doubling:
-      return {.rounds = 2 * log + fold,
-              .bytes = bytes * (2 * (power - 1) / power + fold),
-              .slowdown = kSpread,
-              .messages = 2 * power * log + folded,
-              .all_bytes = bytes * (2 * (power - 1) + folded),
-              .reduced = bytes * ((power - 1) / power + fold / 2),
-              .all_reduced = bytes * (ranks - 1)};
-    default:
-      return {.rounds = 2 * (ranks - 1),
-              .bytes = 2 * part,
-              .messages = 2 * ranks * (ranks - 1),
-              .all_bytes = 2 * bytes * (ranks - 1),
-              .reduced = part,
-              .all_reduced = bytes * (ranks - 1)};
-  }
-}
-
-Demand demand(Collective collective, Algorithm algorithm, double ranks, double bytes) noexcept {
-  const double others = ranks - 1;
-  const double log = std::bit_width(static_cast<std::uint32_t>(others));  // rounded up
-  const double part = bytes * others / ranks;
-  const double one_by_one = ranks / 2;
-  Demand d{.rounds = others, .bytes = part, .messages = ranks * others, .all_bytes = bytes * others};
-  switch (collective) {
-    case Collective::all_reduce:
-      return all_reduce(algorithm, ranks, bytes);
-    case Collective::broadcast:
-    case Collective::reduce: {
-      const bool reduces = collective == Collective::reduce;
-      const bool binomial = algorithm == Algorithm::binomial;
-      d.rounds = binomial ? log : (reduces ? ranks : log + others);
-      d.bytes = binomial ? bytes * log : 2 * part;
-      d.messages = binomial ? others : others * (ranks + 1);
-      if (!binomial) d.all_bytes += reduces ? part : bytes * log / 2;
-      if (reduces) d.reduced = binomial ? bytes * log : part;
-      if (reduces) d.all_reduced = bytes * others;
-      return d;
-    }
-    case Collective::reduce_scatter:
-      d.reduced = part;
-      d.all_reduced = bytes * others;
-      if (algorithm == Algorithm::direct) d.rounds = one_by_one;
-      if (algorithm == Algorithm::direct) d.slowdown = kIncast;
-      return d;
-    case Collective::all_gather:
-      if (algorithm != Algorithm::bruck) return d;
-      d.rounds = log;
-      d.slowdown = kIncast;
-      d.messages = ranks * log;
-      d.all_bytes += bytes * ranks;  // each rank copies its parts into their order
-      return d;
-    case Collective::gather:
-    case Collective::scatter: {
-      const bool binomial = algorithm == Algorithm::binomial;
-      d.rounds = binomial ? log : one_by_one;
-      d.slowdown = binomial ? kStored : 1;
-      d.messages = others;
-      d.all_bytes = binomial ? bytes * std::max(1.0, log / 2) : part;
-      return d;
-    }
-    case Collective::barrier:
-      return {.rounds = log, .messages = ranks * log};
-    case Collective::all_to_all:
-      return d;
-  }
-  return {};
 }
 
 /// Returns the rate that the topology gives this algorithm between the ranks; 0: not known.
@@ -157,6 +57,26 @@ double rate_between(const Figures& figures, Algorithm algorithm) noexcept {
   return std::min({figures.ring_gbits * 125, wire, core});
 }
 
+bool reduces(Collective collective) noexcept {
+  return row_of(collective).reduces;
+}
+
+/// Returns whether the call's sums are exact.
+bool is_exact(const Figures& figures, Collective collective) noexcept {
+  return figures.exact && reduces(collective);
+}
+
+/// Returns the cost to reduce a byte, in costs to send or receive a byte.
+double reducing(const Figures& figures, Collective collective) noexcept {
+  return is_exact(figures, collective) ? kReducingExactly : kReducing;
+}
+
+Demand demand_of(const Figures& figures, Collective collective, Algorithm algorithm, double ranks,
+                 double bytes) noexcept {
+  if (is_exact(figures, collective)) return exact_demand(collective, ranks, bytes);
+  return demand(collective, algorithm, ranks, bytes);
+}
+
 double levels_of(const Figures& figures, double ranks) noexcept {
   if (figures.levels > 0) return figures.levels;
   double levels = 1, children = ranks;
@@ -175,22 +95,29 @@ double heaviest_lane(const Figures& figures) noexcept {
   return figures.heaviest_lane > 0 ? figures.heaviest_lane : 1.0 / figures.lanes;
 }
 
+/// Returns the rate of a vector through all lanes. In trees of several levels, exact sums are longer between aggregators.
+double trees_rate(const Figures& figures, const Call& call) noexcept {
+  const double rate = figures.trees_gbits * 125;
+  return is_exact(figures, call.collective) && levels_of(figures, call.ranks) > 1 ? rate / kFormBytes : rate;
+}
+
 /// Returns the time for which one segment keeps its lane's slowest link busy: the link of an aggregator with its
 /// children. Lanes have different rates, so the lane with the least rate takes longest.
-double segment_us(const Figures& figures, double bytes) noexcept {
-  const double lane_rate = figures.trees_gbits * 125 * lightest_lane(figures);
-  return std::min(bytes, static_cast<double>(figures.segment_bytes)) / lane_rate;
+double segment_us(const Figures& figures, const Call& call) noexcept {
+  const double lane_rate = trees_rate(figures, call) * lightest_lane(figures);
+  return static_cast<double>(std::min<std::uint64_t>(call.bytes, figures.segment_bytes)) / lane_rate;
 }
 
 /// Returns the time of these bytes through trees whose rate is known. The segments are dealt to the lanes; one segment
 /// above its share costs the slowest lane the most time. A rank's link sends to the last lane a little later than to
 /// the first lane. The lane's last segment then still goes up the other levels, and down all levels.
-double narrow_trees_us(const Figures& figures, double levels, double bytes) noexcept {
+double narrow_trees_us(const Figures& figures, const Call& call, double bytes) noexcept {
+  const double levels = levels_of(figures, call.ranks);
   const double segments = std::ceil(bytes / figures.segment_bytes);
   const double lightest = lightest_lane(figures);
   const double of_one_lane = std::ceil(segments * lightest - 1e-9) * figures.segment_bytes;
-  return std::min(bytes, of_one_lane) / (figures.trees_gbits * 125 * lightest) +
-         (2 * levels - 1) * segment_us(figures, bytes) +
+  return std::min(bytes, of_one_lane) / (trees_rate(figures, call) * lightest) +
+         (2 * levels - 1) * segment_us(figures, call) +
          (std::min<double>(segments, figures.lanes) - 1) * figures.segment_bytes / wire_rate(figures);
 }
 
@@ -217,11 +144,6 @@ TreeBytes tree_bytes(Collective collective, double ranks, double bytes) noexcept
   return {};
 }
 
-bool reduces(Collective collective) noexcept {
-  return collective == Collective::all_reduce || collective == Collective::reduce ||
-         collective == Collective::reduce_scatter;
-}
-
 /// Returns the number of children of each aggregator.
 double children_of(double levels, double ranks) noexcept {
   return std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
@@ -232,7 +154,7 @@ double children_of(double levels, double ranks) noexcept {
 double aggregator_us(const Figures& figures, Collective collective, double ranks, double bytes) noexcept {
   const double reduced = reduces(collective) ? ranks * bytes : 0;
   const double children = children_of(levels_of(figures, ranks), ranks);
-  return (tree_bytes(collective, ranks, bytes).all + kReducing * reduced) * children / ranks * heaviest_lane(figures) /
+  return (tree_bytes(collective, ranks, bytes).all + reducing(figures, collective) * reduced) * children / ranks * heaviest_lane(figures) /
          core_rate(figures);
 }
 
@@ -265,10 +187,11 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
       (moved.busiest_one_way + std::min(bytes, static_cast<double>(figures.segment_bytes))) / wire_rate(figures),
       aggregator_us(figures, call.collective, ranks, bytes));
   if (figures.trees_gbits > 0)
-    estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, levels, moved.busiest_one_way));
+    estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, call, moved.busiest_one_way));
   const bool shared = figures.ranks_per_host >= call.ranks;  // the aggregators are on the ranks' host
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
-  const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
+  const double aggregators_us =
+      2 * ranks * figures.aggregator_us + reducing(figures, call.collective) * reduced / core;
   estimate.processors_us = (ranks_us * host_share(figures, ranks) + (shared ? aggregators_us : 0)) / figures.cores;
   return estimate;
 }
@@ -277,15 +200,21 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   Estimate estimate{.path = Path::ranks, .algorithm = algorithm};
   if (call.ranks < 2) return estimate;
   const double ranks = call.ranks;
-  const Demand d = demand(call.collective, algorithm, ranks, static_cast<double>(call.bytes));
-  const double core = core_rate(figures);
+  const Demand d = demand_of(figures, call.collective, algorithm, ranks, static_cast<double>(call.bytes));
+  const double core = core_rate(figures), reduced = reducing(figures, call.collective);
   estimate.latency_us = d.rounds * figures.message_us + kReducing * d.copied / core;
   estimate.transfer_us = std::max(d.bytes * d.slowdown / rate_between(figures, algorithm),
-                                  (d.bytes * d.slowdown + kReducing * d.reduced) / core);
+                                  (d.bytes * d.slowdown + reduced * d.reduced) / core);
   const double work = d.messages * figures.message_us +
-                      (d.all_bytes * d.slowdown + kReducing * (d.all_reduced + ranks * d.copied)) / core;
+                      (d.all_bytes * d.slowdown + reduced * d.all_reduced + kReducing * ranks * d.copied) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
   return estimate;
+}
+
+std::span<const Algorithm> algorithms_of(const Figures& figures, Collective collective) noexcept {
+  static constexpr Algorithm kExact[] = {Algorithm::direct};
+  if (is_exact(figures, collective)) return kExact;
+  return schedule::algorithms(collective);
 }
 
 bool can_split(Collective collective) noexcept {
@@ -327,15 +256,15 @@ Shares shares_of(const Figures& figures, double trees, double ratio, double ring
 std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm) {
   if (!can_split(call.collective) || figures.trees_gbits <= 0 || call.ranks < 2 || call.bytes == 0) return std::nullopt;
   constexpr double kAnyBytes = 1U << 30;  // the same size for every call, so that rounding does not change the share
-  const Demand d = demand(call.collective, algorithm, call.ranks, kAnyBytes);
+  const Demand d = demand_of(figures, call.collective, algorithm, call.ranks, kAnyBytes);
   const double ratio = d.bytes * d.slowdown / kAnyBytes;
   const double ring_rate = rate_between(figures, algorithm);
   const auto bytes = static_cast<double>(call.bytes);
-  const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, bytes);
+  const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, call);
   const double ahead_us =
       fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
   const double trees =
-      std::max(1 / (figures.trees_gbits * 125), aggregator_us(figures, call.collective, call.ranks, 1));
+      std::max(1 / trees_rate(figures, call), aggregator_us(figures, call.collective, call.ranks, 1));
   const Shares shares = shares_of(figures, trees, ratio, ring_rate, bytes, ahead_us);
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
@@ -357,7 +286,7 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
 std::vector<Estimate> estimates(const Figures& figures, const Call& call) {
   std::vector<Estimate> all;
   if (in_network_capable(call.collective)) all.push_back(estimate_tree(figures, call));
-  for (const Algorithm algorithm : schedule::algorithms(call.collective))
+  for (const Algorithm algorithm : algorithms_of(figures, call.collective))
     all.push_back(estimate_ranks(figures, call, algorithm));
   if (const auto fastest =
           std::ranges::min_element(all, {},

@@ -51,8 +51,13 @@
 //     work      2 N (h - g) in the ranks, plus the bytes that they send and receive; plus the aggregators' own work if
 //               all ranks are on one host, because the model then assumes the aggregators on this host, too
 //
+// Exact sums (Figures::exact) have one way between the ranks: every rank sends each other rank its part, and the parts
+// go around a ring or to the root; a short all_reduce has one round, of whole vectors (client/schedule/exact.cc). To
+// reduce a byte costs 0.4 of 1/r (kReducingExactly), and trees of several levels carry 5 bytes for 4 (kFormBytes).
+//
 // The sources are the same as in schedule.h.
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "client/schedule/schedule.h"
@@ -104,7 +109,9 @@ struct Estimate {
 /// if one path alone is quicker, the trees' rate is not known, or the collective cannot be split. For short operations
 /// the trees get a smaller share, because some time passes before the first segment's sum is back.
 [[nodiscard]] std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm);
-/// Estimates `algorithm` between the ranks; the collective must have this algorithm.
+/// Returns the algorithms between the ranks with these figures: an exact sum has only Algorithm::direct.
+[[nodiscard]] std::span<const Algorithm> algorithms_of(const Figures& figures, Collective collective) noexcept;
+/// Estimates `algorithm` between the ranks, one of algorithms_of().
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 
 /// Returns the estimates of all ways, the quickest first. It has a split only if the split saves a part of the time.

@@ -16,11 +16,18 @@ constexpr std::uint64_t kBytesMax = 1ULL << 42;  // the model's last step begins
 constexpr double kRatesDiffer = 0.1;             // a part of the greater of two rates
 constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a welcome
 
-/// Returns the quickest of all ways, with the quickest algorithm between the ranks.
+Algorithm quickest_between_ranks(const Figures& figures, const Call& call) {
+  const auto time_of = [&](Algorithm it) { return estimate_ranks(figures, call, it).time_us(); };
+  return std::ranges::min(algorithms_of(figures, call.collective), {}, time_of);
+}
+
+/// Returns the quickest of all ways, with the quickest algorithm between the ranks. Where sums are exact, this is the
+/// algorithm of the sums of integers, which are not.
 Step model_step(const Figures& figures, const Call& call) {
-  const std::vector<Estimate> all = estimates(figures, call);
-  const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);
-  return {.path = all.front().path, .algorithm = ranks->algorithm, .tree_share = all.front().tree_share};
+  const Estimate best = estimates(figures, call).front();
+  Figures fast = figures;
+  fast.exact = false;
+  return {.path = best.path, .algorithm = quickest_between_ranks(fast, call), .tree_share = best.tree_share};
 }
 
 bool same_choice(const Step& a, const Step& b) noexcept {
@@ -143,6 +150,7 @@ Steps model_steps(const Figures& figures, Collective collective, std::uint32_t r
 
 Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   Figures figures;
+  figures.exact = shape.exact;
   if (shape.one_host) figures.link_gbits = 0;
   figures.cores = cores;
   figures.ranks_per_host = shape.ranks_per_host;
@@ -220,7 +228,8 @@ Policy policy_of(const Table& table, const GroupShape& shape) {
 }
 
 Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees) {
-  const Figures figures = with_trees(table.figures, trees);
+  Figures figures = with_trees(table.figures, trees);
+  figures.exact = shape.exact;
   return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }
 

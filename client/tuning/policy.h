@@ -16,7 +16,8 @@ struct Table;
 struct Step {
   std::uint64_t bytes_max = UINT64_MAX;  // bytes of the whole vector
   Path path = Path::tree;
-  Algorithm algorithm = Algorithm::ring;  // algorithm between the ranks, by choice or if there is no tree
+  // The algorithm between the ranks, by choice or if there is no tree. Exact sums have only one way, and do not use it.
+  Algorithm algorithm = Algorithm::ring;
   std::uint32_t tree_share = 0;           // for Path::split: the trees' share, above 0 and below kWholeShare
   friend bool operator==(const Step&, const Step&) = default;
 };
@@ -29,6 +30,7 @@ struct GroupShape {
   std::uint32_t ranks_per_host = 1;  // the most ranks that share a host's cores
   bool one_host = false;             // all ranks are on one host: they have no link between them
   std::uint64_t link_rate = 0;       // rate of the slowest host's link, in bits per second; 0: not known
+  bool exact = false;                // the group's sums of floats are exact, so its reductions cost more
 };
 
 class Policy {

@@ -51,6 +51,14 @@ std::string limit_text(std::uint64_t bytes) {
   return bytes == UINT64_MAX ? "any size" : "up to " + std::to_string(bytes) + " bytes";
 }
 
+/// Returns whether the call's sums are exact, by the option or by TRIBUTARY_NUMERICS.
+bool sums_exactly(const ExplainOptions& options) {
+  if (!is_float(options.dtype)) return false;
+  if (options.numerics) return *options.numerics == Numerics::exact;
+  const char* const variable = std::getenv("TRIBUTARY_NUMERICS");
+  return variable != nullptr && numerics_from_string(variable) == Numerics::exact;
+}
+
 /// Replaces figures by the figures from the command line.
 void apply(const ExplainOptions& options, tuning::Figures& figures) {
   if (options.link_bits) figures.link_gbits = static_cast<double>(*options.link_bits) / 1e9;
@@ -89,8 +97,12 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   }
   apply(options, answer.table.figures);
   if (answer.hosts != 0) answer.table.figures.ranks_per_host = 1;
+  answer.table.figures.exact = sums_exactly(options);
   answer.estimates = tuning::estimates(answer.table.figures, answer.call);
-  answer.step = tuning::policy_of(answer.table, {.ranks = answer.call.ranks}).at(options.collective, answer.call.bytes);
+  const tuning::GroupShape shape{.ranks = answer.call.ranks, .exact = answer.table.figures.exact};
+  answer.step = tuning::policy_of(answer.table, shape).at(options.collective, answer.call.bytes);
+  const auto has = tuning::algorithms_of(answer.table.figures, options.collective);
+  if (std::ranges::find(has, answer.step.algorithm) == has.end()) answer.step.algorithm = has.front();
   const tuning::Rule* rule = tuning::rule_for(answer.table, answer.call);
   if (tuning == "off" && in_network_capable(options.collective)) {
     answer.step.path = tuning::Path::tree;
@@ -122,6 +134,8 @@ void show_table(const Answer& answer, const ExplainOptions& options) {
   std::printf("%s of %llu bytes (%s) over %u ranks: %s%s\n", std::string(to_string(answer.call.collective)).c_str(),
               static_cast<unsigned long long>(answer.call.bytes), std::string(to_string(options.dtype)).c_str(),
               options.ranks, within.c_str(), way_text(answer.step.path, answer.step.algorithm).c_str());
+  if (row_of(answer.call.collective).reduces && f.exact)
+    std::puts("numerics: exact; the sum of all ranks' values is rounded once");
   std::printf("why: %s\n", coded(answer.code, answer.why).c_str());
   if (answer.step.path == tuning::Path::tree)
     std::printf("without a tree: between the ranks, %s\n", schedule::name(answer.step.algorithm));
@@ -153,6 +167,7 @@ void show_json(const Answer& answer, const ExplainOptions& options) {
       {"ranks", options.ranks},
       {"hosts", answer.hosts},
       {"dtype", to_string(options.dtype)},
+      {"numerics", to_string(answer.table.figures.exact ? Numerics::exact : Numerics::fast)},
       {"picked", named(answer.step.path, answer.step.algorithm)},
       {"without_a_tree", schedule::name(answer.step.algorithm)},
       {"why", answer.why},

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "tributary/protocol/numerics.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::cli {
@@ -13,6 +14,7 @@ struct ExplainOptions {
   std::uint64_t bytes = 0;  // bytes of the larger buffer
   std::uint32_t ranks = 8;
   DType dtype = DType::float32;
+  std::optional<Numerics> numerics;        // how sums of floats are rounded; nullopt: use TRIBUTARY_NUMERICS
   std::string tuning;                      // auto, model, off or a file; empty: use TRIBUTARY_TUNING
   std::optional<std::uint64_t> link_bits;  // bits per second; 0: no link; nullopt: use the figures
   std::uint32_t cores = 0;                 // 0: use the figures, or this machine's number

@@ -67,6 +67,15 @@ void describe_explain(CLI::App& app, std::function<int()>& action) {
   add_number(*sub, "--ranks,-n", options->ranks, 1, kRanksMax,
              {.value = "N", .help = "Number of ranks", .standard = "8"});
   add_dtype(*sub, "-d,--dtype", options->dtype, "Element type", "float32");
+  add_parsed(*sub, "--numerics", options->numerics,
+             {.value = "WORD",
+              .help = "How sums of floats are rounded",
+              .allowed = "fast or exact",
+              .standard = "TRIBUTARY_NUMERICS, else fast"},
+             [](const std::string& text) -> Result<std::optional<Numerics>> {
+               if (const auto numerics = numerics_from_string(text)) return numerics;
+               return fail(Errc::bad_argument, "it is none of these");
+             });
   add_text(*sub, "--tuning", options->tuning,
            {.value = "WORD",
             .help = "How to choose the path",
