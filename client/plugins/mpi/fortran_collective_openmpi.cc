@@ -1,44 +1,16 @@
 // MPI's collectives for Fortran, for Open MPI.
 #include "client/plugins/mpi/blocking.h"
-#include "client/plugins/mpi/fortran.h"
+#include "client/plugins/mpi/fortran_arguments_openmpi.h"
 
 namespace mpi = tributary::mpi;
+using mpi::fortran::buffer_of;
 using mpi::fortran::clear;
+using mpi::fortran::comm_of;
 using mpi::fortran::Integer;
+using mpi::fortran::op_of;
+using mpi::fortran::sent_of;
 using mpi::fortran::store;
-
-// Open MPI compares addresses of arguments with the addresses of these variables.
-extern "C" {
-extern int mpi_fortran_in_place_;
-extern int mpi_fortran_bottom_;
-}
-
-namespace {
-
-void* buffer_of(void* argument) {
-  if (argument == &mpi_fortran_in_place_) return MPI_IN_PLACE;
-  return argument == &mpi_fortran_bottom_ ? MPI_BOTTOM : argument;
-}
-
-MPI_Comm comm_of(const MPI_Fint* comm) {
-  return PMPI_Comm_f2c(*comm);
-}
-
-MPI_Datatype type_of(const MPI_Fint* type) {
-  return PMPI_Type_f2c(*type);
-}
-
-MPI_Op op_of(const MPI_Fint* op) {
-  return PMPI_Op_f2c(*op);
-}
-
-/// Returns what a rank gives. In place MPI does not read the other arguments.
-mpi::Sent sent_of(void* buffer, const MPI_Fint* count, const MPI_Fint* type) {
-  if (buffer_of(buffer) == MPI_IN_PLACE) return {MPI_IN_PLACE, 0, MPI_DATATYPE_NULL};
-  return {buffer_of(buffer), *count, type_of(type)};
-}
-
-}  // namespace
+using mpi::fortran::type_of;
 
 FORTRAN_CALL(allreduce, (void* send, void* recv, Integer count, Integer type, Integer op, Integer comm, Integer error),
              (send, recv, count, type, op, comm, error)) {

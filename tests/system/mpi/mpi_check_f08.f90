@@ -7,7 +7,8 @@ program mpi_check_f08
   real :: values(n), sums(n)
   integer, parameter :: m = 5000
   integer, allocatable :: numbers(:), parts(:), others(:), counts(:), places(:)
-  type(MPI_Request) :: request
+  integer :: counted(m)
+  type(MPI_Request) :: request, requests(2)
   type(MPI_Info) :: info
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -47,6 +48,14 @@ program mpi_check_f08
   do i = 1, m * ranks
     if (others(i) /= ranks - 1 - (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 6)
   end do
+  ! Two nonblocking calls are under way at once.
+  numbers = rank + 1
+  parts = rank
+  call MPI_Ireduce(numbers, others, m, MPI_INTEGER, MPI_SUM, 2, MPI_COMM_WORLD, requests(1))
+  call MPI_Ireduce_scatter_block(parts, counted, m, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2))
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+  if (rank == 2 .and. any(others(1:m) /= ranks * (ranks + 1) / 2)) call MPI_Abort(MPI_COMM_WORLD, 8)
+  if (any(counted /= ranks * (ranks - 1) / 2)) call MPI_Abort(MPI_COMM_WORLD, 9)
   ! An exact sum keeps the small values, which a rounded sum loses beside the large ones.
   call MPI_Info_create(info)
   call MPI_Info_set(info, 'tributary_numerics', 'exact')

@@ -6,6 +6,7 @@ program mpi_check_mpifh
   integer :: rank, ranks, error, info, i
   double precision :: values(n), sums(n)
   integer, parameter :: m = 5000
+  integer :: requests(2), counted(m)
   integer, allocatable :: numbers(:), parts(:), others(:), counts(:), places(:)
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
@@ -45,6 +46,14 @@ program mpi_check_mpifh
     if (others(i) /= ranks - 1 - (i - 1) / m) call MPI_Abort(MPI_COMM_WORLD, 6, error)
   end do
   call MPI_Barrier(MPI_COMM_WORLD, error)
+  ! Two nonblocking calls are under way at once.
+  numbers = rank + 1
+  parts = rank
+  call MPI_Ireduce(numbers, others, m, MPI_INTEGER, MPI_SUM, 2, MPI_COMM_WORLD, requests(1), error)
+  call MPI_Ireduce_scatter_block(parts, counted, m, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2), error)
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, error)
+  if (rank == 2 .and. any(others(1:m) /= ranks * (ranks + 1) / 2)) call MPI_Abort(MPI_COMM_WORLD, 8, error)
+  if (any(counted /= ranks * (ranks - 1) / 2)) call MPI_Abort(MPI_COMM_WORLD, 9, error)
   ! An exact sum keeps the small values, which a rounded sum loses beside the large ones.
   call MPI_Info_create(info, error)
   call MPI_Info_set(info, 'tributary_numerics', 'exact', error)

@@ -169,7 +169,8 @@ TEST(Mpi, ProgramsInFortranGoByTributaryToo) {
     Job job(workshop, cluster.get(), program);
     ASSERT_TRUE(job.good()) << program << job.output();
     EXPECT_EQ(count(job.output(), "all right on 4 ranks"), 1U) << program << job.output();
-    for (const char* name : {"MPI_Bcast", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall"}) {
+    for (const char* name :
+         {"MPI_Bcast", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Reduce", "MPI_Reduce_scatter"}) {
       EXPECT_EQ(count(job.output(), std::string(name) + ": by Tributary 1 calls"), 1U) << program << job.output();
     }
     EXPECT_EQ(count(job.output(), "MPI_Allgather: by Tributary 2 calls"), 1U) << program << job.output();
