@@ -15,6 +15,7 @@
 #include "bench/kernels/convert_bench.h"
 #include "bench/kernels/direct_loop.h"
 #include "bench/kernels/exact_bench.h"
+#include "bench/kernels/forms_bench.h"
 #include "bench/kernels/huge_array.h"
 #include "bench/kernels/memory_probe.h"
 #include "bench/kernels/plain_loop.h"
@@ -219,6 +220,7 @@ int main(int argc, char** argv) {
   tributary::bench::register_all();
   tributary::bench::register_convert_benchmarks();
   tributary::bench::register_exact_benchmarks();
+  tributary::bench::register_forms_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

@@ -147,7 +147,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 /// Returns the most bytes of a vector of which an exact all_reduce sends the whole to every other rank, in one round.
 [[nodiscard]] constexpr std::uint64_t exact_short_bytes(std::uint32_t ranks) noexcept {
-  constexpr std::uint64_t kReceivedMax = std::uint64_t{1} << 16;  // beyond them the bytes take longer than a ring's rounds
+  constexpr std::uint64_t kReceivedMax = 64U << 10;  // beyond them the bytes take longer than a ring's rounds
   return kReceivedMax / ranks;
 }
 

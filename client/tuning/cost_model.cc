@@ -152,9 +152,9 @@ double children_of(double levels, double ranks) noexcept {
 /// Returns the time in which an aggregator's core receives, reduces and sends the bytes of all its children. Each lane
 /// has a core of its own, so the lane with the most bytes takes longest.
 double aggregator_us(const Figures& figures, Collective collective, double ranks, double bytes) noexcept {
-  const double reduced = reduces(collective) ? ranks * bytes : 0;
+  const double reduced = reduces(collective) ? reducing(figures, collective) * ranks * bytes : 0;
   const double children = children_of(levels_of(figures, ranks), ranks);
-  return (tree_bytes(collective, ranks, bytes).all + reducing(figures, collective) * reduced) * children / ranks * heaviest_lane(figures) /
+  return (tree_bytes(collective, ranks, bytes).all + reduced) * children / ranks * heaviest_lane(figures) /
          core_rate(figures);
 }
 
@@ -190,8 +190,7 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
     estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, call, moved.busiest_one_way));
   const bool shared = figures.ranks_per_host >= call.ranks;  // the aggregators are on the ranks' host
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
-  const double aggregators_us =
-      2 * ranks * figures.aggregator_us + reducing(figures, call.collective) * reduced / core;
+  const double aggregators_us = 2 * ranks * figures.aggregator_us + reducing(figures, call.collective) * reduced / core;
   estimate.processors_us = (ranks_us * host_share(figures, ranks) + (shared ? aggregators_us : 0)) / figures.cores;
   return estimate;
 }
@@ -263,8 +262,7 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, call);
   const double ahead_us =
       fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
-  const double trees =
-      std::max(1 / trees_rate(figures, call), aggregator_us(figures, call.collective, call.ranks, 1));
+  const double trees = std::max(1 / trees_rate(figures, call), aggregator_us(figures, call.collective, call.ranks, 1));
   const Shares shares = shares_of(figures, trees, ratio, ring_rate, bytes, ahead_us);
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;

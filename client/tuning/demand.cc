@@ -109,7 +109,8 @@ Demand exact_demand(Collective collective, double ranks, double bytes) noexcept 
   const double others = ranks - 1;
   const double part = bytes * others / ranks;
   const double one_by_one = ranks / 2;
-  if (collective == Collective::all_reduce && bytes <= static_cast<double>(schedule::exact_short_bytes(static_cast<std::uint32_t>(ranks)))) {
+  if (collective == Collective::all_reduce &&
+      bytes <= static_cast<double>(schedule::exact_short_bytes(static_cast<std::uint32_t>(ranks)))) {
     return {.rounds = one_by_one,
             .bytes = bytes * others,
             .slowdown = kIncast,

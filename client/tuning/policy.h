@@ -18,7 +18,7 @@ struct Step {
   Path path = Path::tree;
   // The algorithm between the ranks, by choice or if there is no tree. Exact sums have only one way, and do not use it.
   Algorithm algorithm = Algorithm::ring;
-  std::uint32_t tree_share = 0;           // for Path::split: the trees' share, above 0 and below kWholeShare
+  std::uint32_t tree_share = 0;  // for Path::split: the trees' share, above 0 and below kWholeShare
   friend bool operator==(const Step&, const Step&) = default;
 };
 /// The steps in ascending order of their sizes; the last step has no limit.

@@ -10,7 +10,10 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/cpu/float_layout.h"
 #include "kernels/cpu/partial_form.h"
+#include "kernels/cpu/partial_table.h"
+#include "kernels/cpu/whole_numbers.h"
 #include "kernels/reference/exact_sum.h"
 #include "tributary/kernels/convert.h"
 #include "tributary/protocol/assert.h"
@@ -28,39 +31,43 @@ constexpr unsigned kExactBits = 53;  // float64 holds all whole numbers of so ma
 
 // ---- The values of a rank.
 
-/// A finite value is a whole number below 2^kBits times 2^(field - kBias), with a field of at least 1.
 template <class Float>
-struct Layout;
-template <>
-struct Layout<float> {
-  using Bits = std::uint32_t;
-  static constexpr int kFraction = 23, kBias = 150, kField = 0xFF;
-};
-template <>
-struct Layout<double> {
-  using Bits = std::uint64_t;
-  static constexpr int kFraction = 52, kBias = 1075, kField = 0x7FF;
-};
+std::uint8_t marks_of(Float value) noexcept {
+  const FloatBits<Float> it(value);
+  if (!it.finite()) {
+    if (it.fraction() != 0) return ExactSum::kNaN;
+    return it.negative() ? ExactSum::kMinusInfinity : ExactSum::kInfinity;
+  }
+  return it.negative() && it.magnitude() == 0 ? ExactSum::kMinusZero : 0;
+}
 
+const PartialTable& kernels_here() noexcept {
+  static const PartialTable& table = partial_table(active_target());
+  return table;
+}
+
+Magnitudes magnitudes_of(const float* values, std::size_t count) noexcept {
+  return kernels_here().magnitudes32(values, count);
+}
+Magnitudes magnitudes_of(const double* values, std::size_t count) noexcept {
+  return kernels_here().magnitudes64(values, count);
+}
+
+void add_values(const float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept {
+  kernels_here().add32(values, count, to, sums);
+}
+void add_values(const double* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept {
+  kernels_here().add64(values, count, to, sums);
+}
 template <class Float>
-struct Value {
-  using L = Layout<Float>;
-  explicit Value(Float value) noexcept : bits(std::bit_cast<typename L::Bits>(value)) {}
-  [[nodiscard]] int stored_field() const noexcept { return static_cast<int>(bits >> L::kFraction) & L::kField; }
-  [[nodiscard]] int field() const noexcept { return std::max(stored_field(), 1); }
-  [[nodiscard]] L::Bits fraction() const noexcept { return bits & ((typename L::Bits{1} << L::kFraction) - 1); }
-  [[nodiscard]] L::Bits mantissa() const noexcept {
-    return fraction() | (stored_field() == 0 ? 0 : typename L::Bits{1} << L::kFraction);
+void add_values(const Float* values, std::size_t count, const ToNumber& to, Wide* sums) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const FloatBits<Float> value(values[i]);
+    if (!value.counts()) continue;
+    const Wide magnitude = static_cast<Wide>(value.mantissa() >> to.unused) << (value.field() - to.base);
+    sums[i] += value.negative() ? -magnitude : magnitude;
   }
-  [[nodiscard]] bool negative() const noexcept { return bits >> (sizeof(bits) * 8 - 1) != 0; }
-  [[nodiscard]] bool finite() const noexcept { return stored_field() != L::kField; }
-  [[nodiscard]] std::uint8_t marks() const noexcept {
-    if (!finite())
-      return fraction() != 0 ? ExactSum::kNaN : negative() ? ExactSum::kMinusInfinity : ExactSum::kInfinity;
-    return negative() && mantissa() == 0 ? ExactSum::kMinusZero : 0;
-  }
-  L::Bits bits;
-};
+}
 
 /// The bits of a float32 that the values of a small type never use.
 int unused_bits(DType dtype) noexcept {
@@ -78,35 +85,7 @@ int unused_bits(DType dtype) noexcept {
   }
 }
 
-// ---- Whole numbers of 1 to 16 bytes.
-
-template <class Number, unsigned kWidth>
-void add_numbers(const Block& block, int shift, Number* sums) noexcept {
-  constexpr unsigned kUnused = 8 * (sizeof(Number) - kWidth);
-  for (std::size_t i = 0; i < block.count; ++i) {
-    Number number = 0;
-    std::memcpy(&number, block.numbers.data() + i * kWidth, kWidth);
-    sums[i] += ((number << kUnused) >> kUnused) * (Number{1} << shift);
-  }
-}
-
-template <class Number, unsigned kWidth>
-void put_numbers(const Number* sums, std::size_t count, unsigned zeros, std::byte* out) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    const Number number = sums[i] >> zeros;
-    std::memcpy(out + i * kWidth, &number, kWidth);
-  }
-}
-
-/// Calls the function for this width, 1 to sizeof(Number).
-template <class Number, class Function>
-void with_width(unsigned width, Function function) noexcept {
-  TRIBUTARY_ASSERT(width >= 1 && width <= sizeof(Number), "numbers of {} bytes", width);
-  [&]<unsigned... kWidths>(std::integer_sequence<unsigned, kWidths...>) {
-    static_cast<void>(
-        ((width == kWidths + 1 ? (function(std::integral_constant<unsigned, kWidths + 1>()), true) : false) || ...));
-  }(std::make_integer_sequence<unsigned, sizeof(Number)>());
-}
+// ---- Whole numbers.
 
 template <class Number>
 unsigned bits_of(Number any) noexcept {  // `any`: all bits that a number of the block has above its sign
@@ -125,6 +104,10 @@ unsigned zeros_of(Number any) noexcept {
   return 64 + static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(static_cast<Wide>(any) >> 64U)));
 }
 
+/// Returns whether 2^exponent is a normal number of float64.
+constexpr bool is_normal(int exponent) noexcept {
+  return -1022 <= exponent && exponent <= 1023;
+}
 /// Returns 2^exponent, a normal number.
 double power_of_two(int exponent) noexcept {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52U);
@@ -152,7 +135,7 @@ class BlockSum {
   /// Starts a block of `count` elements.
   void begin(std::size_t count) noexcept {
     count_ = count;
-    marks_.fill(ExactSum::kMinusZero);
+    marked_ = Marked::not_yet;
     low_ = std::numeric_limits<int>::max();
     high_ = std::numeric_limits<int>::min();
   }
@@ -170,6 +153,8 @@ class BlockSum {
   };
   template <class Function>
   void with_values(const std::byte* values, Function function) const noexcept;
+  /// Notes that an input has marks, or none. Hardly any block has marks, so their array is written only for those.
+  void begin_marks(bool marked) noexcept;
   /// Adds the marks of one input to those of the sum.
   void mark(std::size_t i, std::uint8_t marks) noexcept {
     constexpr std::uint8_t kEvery = ExactSum::kMinusZero, kAny = ExactSum::kAllMarks & ~kEvery;
@@ -191,6 +176,8 @@ class BlockSum {
   void round_numbers(std::uint32_t divisor, double* values) const noexcept;
   template <class Number>
   [[nodiscard]] double quotient(Number sum, std::uint32_t divisor) const noexcept;
+  [[nodiscard]] bool scale_all(const std::int64_t* sums, std::uint32_t divisor, double* values) const noexcept;
+  static bool scale_all(const Wide* /*sums*/, std::uint32_t /*divisor*/, double* /*values*/) noexcept { return false; }
   void round_long(std::uint32_t divisor, double* values) const noexcept;
   void put_values(const double* values, std::byte* out) const noexcept;
   [[nodiscard]] ExactSum sum_of(std::size_t i) const noexcept;
@@ -198,7 +185,10 @@ class BlockSum {
   [[nodiscard]] int bits() const noexcept {
     return low_ > high_ ? 0 : high_ - low_ + static_cast<int>(std::bit_width(inputs_ - 1)) + 1;
   }
-  [[nodiscard]] bool finite(std::size_t i) const noexcept { return (marks_[i] & ~ExactSum::kMinusZero) == 0; }
+  [[nodiscard]] bool marked() const noexcept { return marked_ == Marked::yes; }
+  [[nodiscard]] bool finite(std::size_t i) const noexcept {
+    return !marked() || (marks_[i] & ~ExactSum::kMinusZero) == 0;
+  }
   [[nodiscard]] double special(std::size_t i) const noexcept;
 
   DType dtype_;
@@ -207,7 +197,9 @@ class BlockSum {
   FormRange range_;
   std::size_t count_ = 0;
   std::array<Source, kPartialInputsMax> sources_;
-  std::array<std::uint8_t, kFormBlockElements> marks_{};  // of each sum
+  enum class Marked : std::uint8_t { not_yet, no, yes };  // no: no sum has marks
+  Marked marked_ = Marked::not_yet;
+  std::array<std::uint8_t, kFormBlockElements> marks_{};  // of each sum; only for Marked::yes
   int low_ = 0, high_ = 0;                                // all inputs are multiples of 2^low_, and less than 2^high_
 };
 
@@ -228,27 +220,36 @@ void BlockSum::with_values(const std::byte* values, Function function) const noe
   function(copy.data());
 }
 
+void BlockSum::begin_marks(bool marked) noexcept {
+  if (marked_ == Marked::yes) return;
+  // Marks begin as those of a sum of nothing, or of values without marks.
+  if (marked) marks_.fill(marked_ == Marked::not_yet ? std::uint8_t{ExactSum::kMinusZero} : std::uint8_t{0});
+  marked_ = marked ? Marked::yes : Marked::no;
+}
+
 void BlockSum::take(std::size_t input, const std::byte* values) noexcept {
   sources_[input] = {.values = values};
   with_values(values, [this]<class Float>(const Float* floats) {
-    int least = Layout<Float>::kField, most = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-      const Value<Float> value(floats[i]);
-      const bool counts = value.finite() && value.mantissa() != 0;
-      least = std::min(least, counts ? value.field() : Layout<Float>::kField);
-      most = std::max(most, counts ? value.field() : 0);
-      mark(i, value.marks());
+    const Magnitudes all = magnitudes_of(floats, count_);
+    begin_marks(all.marked);
+    if (marked()) {
+      for (std::size_t i = 0; i < count_; ++i) mark(i, all.marked ? marks_of(floats[i]) : std::uint8_t{0});
     }
-    constexpr int kBias = Layout<Float>::kBias;
-    if (most > 0) reaches(least - kBias + unused_, most - kBias + Layout<Float>::kFraction + 1);
+    if (all.most == 0) return;
+    using L = Layout<Float>;
+    const auto field = [](std::uint64_t magnitude) { return std::max(static_cast<int>(magnitude >> L::kFraction), 1); };
+    reaches(field(all.least) - L::kBias + unused_, field(all.most) - L::kBias + L::kFraction + 1);
   });
 }
 
 void BlockSum::take(std::size_t input, const Block& block) noexcept {
   TRIBUTARY_ASSERT(block.count == count_, "a block of {} sums beside {}", block.count, count_);
   sources_[input] = {.block = block};
-  for (std::size_t i = 0; i < count_; ++i)
-    mark(i, block.marks.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(block.marks[i]));
+  begin_marks(!block.marks.empty());
+  if (marked()) {
+    for (std::size_t i = 0; i < count_; ++i)
+      mark(i, block.marks.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(block.marks[i]));
+  }
   if (block.width > 0) reaches(block.exponent, block.exponent + 8 * static_cast<int>(block.width));
 }
 
@@ -261,19 +262,12 @@ void BlockSum::sum(Number* sums) const noexcept {
     if (source.values == nullptr) {
       if (source.block.width == 0) continue;
       with_width<Number>(source.block.width, [&](auto width) {
-        add_numbers<Number, width()>(source.block, source.block.exponent - low_, sums);
+        add_numbers<Number, width()>(source.block.numbers.data(), count_, source.block.exponent - low_, sums);
       });
       continue;
     }
     with_values(source.values, [&]<class Float>(const Float* floats) {
-      const int base = Layout<Float>::kBias - unused_ + low_;
-      for (std::size_t i = 0; i < count_; ++i) {
-        const Value<Float> value(floats[i]);
-        const bool counts = value.finite() && value.mantissa() != 0;
-        const auto magnitude = static_cast<Number>(counts ? value.mantissa() >> unused_ : 0)
-                               << (counts ? value.field() - base : 0);
-        sums[i] += value.negative() ? -magnitude : magnitude;
-      }
+      add_values(floats, count_, {.unused = unused_, .base = Layout<Float>::kBias - unused_ + low_}, sums);
     });
   }
 }
@@ -295,20 +289,21 @@ ExactSum BlockSum::sum_of(std::size_t i) const noexcept {
 }
 
 std::byte* BlockSum::write_head(std::byte* out, int exponent, unsigned width) const noexcept {
-  const bool marked = std::any_of(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(count_),
-                                  [](std::uint8_t marks) { return marks != 0; });
+  const bool has_marks = marked() && std::any_of(marks_.begin(), marks_.begin() + static_cast<std::ptrdiff_t>(count_),
+                                                 [](std::uint8_t marks) { return marks != 0; });
   const auto stored = static_cast<std::int16_t>(exponent);
   std::memcpy(out, &stored, sizeof(stored));
-  const auto width_and_mark = static_cast<std::uint16_t>(width | (marked ? partial::kMarked : 0U));
+  const auto width_and_mark = static_cast<std::uint16_t>(width | (has_marks ? partial::kMarked : 0U));
   std::memcpy(out + sizeof(stored), &width_and_mark, sizeof(width_and_mark));
   out += kFormBlockHeadBytes;
-  if (!marked) return out;
+  if (!has_marks) return out;
   std::memcpy(out, marks_.data(), count_);
   return out + count_;
 }
 
 /// Writes a block whose numbers no form holds. Only a process that lies sends such numbers.
 std::byte* BlockSum::write_nans(std::byte* out) noexcept {
+  marked_ = Marked::yes;
   marks_.fill(ExactSum::kNaN);
   return write_head(out, 0, 0);
 }
@@ -318,10 +313,12 @@ std::byte* BlockSum::write_numbers(std::byte* out) const noexcept {
   std::array<Number, kFormBlockElements> sums;
   sum(sums.data());
   Number any = 0, magnitudes = 0;
+  if (marked()) {
+    for (std::size_t i = 0; i < count_; ++i) sums[i] = finite(i) ? sums[i] : 0;
+  }
   for (std::size_t i = 0; i < count_; ++i) {
-    if (!finite(i)) sums[i] = 0;
     any |= sums[i];
-    magnitudes |= sums[i] < 0 ? ~sums[i] : sums[i];
+    magnitudes |= sums[i] ^ (sums[i] >> (8 * sizeof(Number) - 1));
   }
   if (any == 0) return write_head(out, 0, 0);
   const unsigned zeros = zeros_of(any);
@@ -378,8 +375,7 @@ template <class Number>
 double BlockSum::quotient(Number sum, std::uint32_t divisor) const noexcept {
   const bool is_power = std::has_single_bit(divisor);
   const int exponent = low_ - (is_power ? std::countr_zero(divisor) : 0);
-  constexpr int kLeastNormal = -1022, kMostNormal = 1023;
-  const bool normal = kLeastNormal <= exponent && exponent <= kMostNormal;
+  const bool normal = is_normal(exponent);
   if (dtype_ == DType::float64) {
     if (is_power && normal) return static_cast<double>(sum) * power_of_two(exponent);
   } else if (normal && bits_of(sum < 0 ? ~sum : sum) <= kExactBits) {
@@ -391,18 +387,28 @@ double BlockSum::quotient(Number sum, std::uint32_t divisor) const noexcept {
   return whole.take(divisor, reference::rounding_of(dtype_));
 }
 
+/// Rounds all sums at once, if float64 holds each of them and the divisor is a power of two. Returns whether it has.
+bool BlockSum::scale_all(const std::int64_t* sums, std::uint32_t divisor, double* values) const noexcept {
+  std::int64_t magnitudes = 0;
+  for (std::size_t i = 0; i < count_; ++i) magnitudes |= sums[i] ^ (sums[i] >> 63);
+  if (!std::has_single_bit(divisor) || bits_of(magnitudes) > kExactBits) return false;
+  const int exponent = low_ - std::countr_zero(divisor);
+  if (low_ > high_ || !is_normal(exponent)) return false;
+  kernels_here().scale(sums, count_, power_of_two(exponent), values);
+  return true;
+}
+
 template <class Number>
 void BlockSum::round_numbers(std::uint32_t divisor, double* values) const noexcept {
   std::array<Number, kFormBlockElements> sums;
   sum(sums.data());
+  if (!scale_all(sums.data(), divisor, values)) {
+    for (std::size_t i = 0; i < count_; ++i) values[i] = sums[i] == 0 ? 0.0 : quotient(sums[i], divisor);
+  }
+  if (!marked()) return;
   for (std::size_t i = 0; i < count_; ++i) {
-    if (!finite(i)) {
-      values[i] = special(i);
-    } else if (sums[i] == 0) {
-      values[i] = marks_[i] != 0 ? -0.0 : 0.0;
-    } else {
-      values[i] = quotient(sums[i], divisor);
-    }
+    if (!finite(i)) values[i] = special(i);
+    if (finite(i) && sums[i] == 0 && marks_[i] != 0) values[i] = -0.0;
   }
 }
 

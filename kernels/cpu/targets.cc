@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/exact_table.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/partial_table.h"
 #include "kernels/cpu/scalar_tables.h"
 
 // A build with TRIBUTARY_VECTOR_KERNELS=OFF has only the scalar kernels.
@@ -26,37 +27,44 @@ namespace sse4 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace sse4
 namespace avx2 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace avx2
 namespace avx3 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace avx3
 namespace avx3_bf16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace avx3_bf16
 namespace avx3_fp16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace avx3_fp16
 #elif TRIBUTARY_ARM_KERNELS
 namespace neon {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace neon
 namespace sve {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 extern const ExactTable kExactTable;
+extern const PartialTable kPartialTable;
 }  // namespace sve
 #endif
 
@@ -214,6 +222,30 @@ const ExactTable& exact_table(Target target) noexcept {
 #endif
     default:
       return scalar::kExactTable;
+  }
+}
+
+const PartialTable& partial_table(Target target) noexcept {
+  switch (target) {
+#if TRIBUTARY_X86_KERNELS
+    case Target::sse4:
+      return sse4::kPartialTable;
+    case Target::avx2:
+      return avx2::kPartialTable;
+    case Target::avx3:
+      return avx3::kPartialTable;
+    case Target::avx3_bf16:
+      return avx3_bf16::kPartialTable;
+    case Target::avx3_fp16:
+      return avx3_fp16::kPartialTable;
+#elif TRIBUTARY_ARM_KERNELS
+    case Target::neon:
+      return neon::kPartialTable;
+    case Target::sve:
+      return sve::kPartialTable;
+#endif
+    default:
+      return scalar::kPartialTable;
   }
 }
 

@@ -1,0 +1,38 @@
+#pragma once
+// The kernels for partial sums that one target offers: they turn the values of ranks into whole numbers of 64 bits, and
+// these into values. partial_sum.cc proves that the numbers are large enough.
+#include <cstddef>
+#include <cstdint>
+
+#include "tributary/kernels/target.h"
+
+namespace tributary::kernels {
+
+/// The bits, without the sign, of the values that are finite and not zero; and whether there are NaN, infinities or -0.
+struct Magnitudes {
+  std::uint64_t least = UINT64_MAX;  // above `most` if there is no such value
+  std::uint64_t most = 0;
+  bool marked = false;
+};
+
+/// How the mantissa m of a value becomes a number: (m >> unused) << (field - base). A field is the exponent's bits, at
+/// least 1. Values that are not finite become zero.
+struct ToNumber {
+  int unused = 0;
+  int base = 0;
+};
+
+struct PartialTable {
+  Magnitudes (*magnitudes32)(const float* values, std::size_t count) noexcept;
+  Magnitudes (*magnitudes64)(const double* values, std::size_t count) noexcept;
+  /// sums[i] += the number of values[i]
+  void (*add32)(const float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
+  void (*add64)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
+  /// values[i] = sums[i] * factor; each sum has at most 53 bits, and the factor is a power of two.
+  void (*scale)(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept;
+};
+
+/// Returns the table of a target, which must be one of available_targets().
+[[nodiscard]] const PartialTable& partial_table(Target target) noexcept;
+
+}  // namespace tributary::kernels

@@ -1,0 +1,142 @@
+// The kernels of partial_table.h for one target; compiled once per target, see target-inl.h.
+#include "kernels/cpu/target-inl.h"
+//
+#include <algorithm>
+
+#include "kernels/cpu/float_layout.h"
+#include "kernels/cpu/partial_table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tributary::kernels::TRIBUTARY_TARGET {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The vectors of one float type: Bits and Signed have its lanes, Wide has as many lanes of 64 bits.
+template <class Float>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  using Wide = hn::ScalableTag<std::int64_t>;
+  using Signed = hn::Rebind<std::int32_t, Wide>;
+  using Bits = hn::Rebind<std::uint32_t, Wide>;
+  static HWY_INLINE hn::Vec<Wide> widened(hn::Vec<Signed> v) { return hn::PromoteTo(Wide(), v); }
+};
+template <>
+struct Lanes<double> {
+  using Wide = hn::ScalableTag<std::int64_t>;
+  using Signed = Wide;
+  using Bits = hn::RebindToUnsigned<Wide>;
+  static HWY_INLINE hn::Vec<Wide> widened(hn::Vec<Signed> v) { return v; }
+};
+
+/// Calls the function with each group of `lanes` elements; the rest goes through a copy that is padded with zeros.
+template <class Float, class Function>
+HWY_INLINE void each_group(const Float* values, std::size_t count, std::size_t lanes, Function function) {
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) function(values + i, i);
+  if (i == count) return;
+  alignas(64) Float padded[HWY_MAX_BYTES / sizeof(Float)] = {};
+  std::memcpy(padded, values + i, (count - i) * sizeof(Float));
+  function(padded, i);
+}
+
+template <class Float>
+Magnitudes magnitudes(const Float* values, std::size_t count) noexcept {
+  using L = Layout<Float>;
+  using Bits = typename L::Bits;
+  using SignedBits = std::make_signed_t<Bits>;
+  const hn::ScalableTag<Bits> bits_tag;
+  const hn::RebindToSigned<decltype(bits_tag)> signed_tag;
+  constexpr auto kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
+  constexpr auto kFinite = static_cast<SignedBits>((Bits{L::kField} << L::kFraction) - 1);  // the largest finite value
+  const auto sign = hn::Set(bits_tag, kSign), one = hn::Set(bits_tag, Bits{1});
+  // Subtract 1, so that a zero becomes the largest number and does not count. The values' own sign bit is off, so
+  // signed comparisons, which every target has, order the magnitudes.
+  auto least = hn::Set(bits_tag, ~Bits{0});
+  auto most = hn::Zero(signed_tag);
+  auto marked = hn::Zero(signed_tag);
+  each_group(values, count, hn::Lanes(bits_tag), [&](const Float* at, std::size_t) HWY_ATTR {
+    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const Bits*>(at));
+    const auto magnitude = hn::BitCast(signed_tag, hn::AndNot(sign, bits));
+    const auto infinite = hn::Gt(magnitude, hn::Set(signed_tag, kFinite));
+    least = hn::Min(least, hn::Sub(hn::BitCast(bits_tag, magnitude), one));
+    most = hn::Max(most, hn::IfThenZeroElse(infinite, magnitude));
+    const auto minus_zero = hn::VecFromMask(bits_tag, hn::Eq(bits, sign));
+    marked = hn::Or(marked, hn::Or(hn::VecFromMask(signed_tag, infinite), hn::BitCast(signed_tag, minus_zero)));
+  });
+  alignas(HWY_MAX_BYTES) Bits leasts[HWY_MAX_BYTES / sizeof(Bits)];
+  alignas(HWY_MAX_BYTES) SignedBits mosts[HWY_MAX_BYTES / sizeof(Bits)];
+  hn::Store(least, bits_tag, leasts);
+  hn::Store(most, signed_tag, mosts);
+  Magnitudes all{.marked = !hn::AllTrue(signed_tag, hn::Eq(marked, hn::Zero(signed_tag)))};
+  for (std::size_t i = 0; i < hn::Lanes(bits_tag); ++i) {
+    all.most = std::max(all.most, static_cast<std::uint64_t>(mosts[i]));
+    all.least = std::min(all.least, std::uint64_t{leasts[i]});
+  }
+  if (all.most == 0) return {.marked = all.marked};
+  ++all.least;
+  return all;
+}
+
+template <class Float>
+void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept {
+  using L = Layout<Float>;
+  using V = Lanes<Float>;
+  const typename V::Wide wide;
+  const typename V::Signed lanes;
+  const typename V::Bits bits_tag;
+  using Lane = hn::TFromD<typename V::Signed>;
+  const auto fraction = hn::Set(lanes, (Lane{1} << L::kFraction) - 1),
+             leading = hn::Set(lanes, Lane{1} << L::kFraction);
+  const auto no_field = hn::Zero(lanes), all_ones = hn::Set(lanes, Lane{L::kField});
+  const auto base = hn::Set(lanes, static_cast<Lane>(to.base));
+  each_group(values, count, hn::Lanes(wide), [&](const Float* at, std::size_t i) HWY_ATTR {
+    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const typename L::Bits*>(at));
+    const auto field = hn::And(hn::BitCast(lanes, hn::ShiftRight<L::kFraction>(bits)), all_ones);
+    const auto stored = hn::And(hn::BitCast(lanes, bits), fraction);
+    const auto normal = hn::Or(stored, hn::IfThenElseZero(hn::Gt(field, no_field), leading));
+    const auto finite = hn::IfThenElseZero(hn::Gt(all_ones, field), normal);
+    const auto mantissa = hn::ShiftRightSame(finite, to.unused);
+    const auto places = hn::Sub(hn::Max(field, hn::Set(lanes, Lane{1})), base);
+    // The shift of a number that is zero may be out of bounds.
+    const auto shift = hn::IfThenElseZero(hn::Gt(mantissa, hn::Zero(lanes)), places);
+    const hn::RebindToUnsigned<typename V::Wide> shifted;
+    const auto magnitude =
+        hn::BitCast(wide, hn::Shl(hn::BitCast(shifted, V::widened(mantissa)), hn::BitCast(shifted, V::widened(shift))));
+    const auto sign = V::widened(hn::BroadcastSignBit(hn::BitCast(lanes, bits)));
+    const auto number = hn::Sub(hn::Xor(magnitude, sign), sign);
+    if (i + hn::Lanes(wide) <= count) {
+      hn::StoreU(hn::Add(hn::LoadU(wide, sums + i), number), wide, sums + i);
+      return;
+    }
+    alignas(HWY_MAX_BYTES) std::int64_t rest[HWY_MAX_BYTES / sizeof(std::int64_t)];
+    hn::Store(number, wide, rest);
+    for (std::size_t j = i; j < count; ++j) sums[j] += rest[j - i];
+  });
+}
+
+void scale(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept {
+  const hn::ScalableTag<std::int64_t> tag;
+  const hn::ScalableTag<double> doubles;
+  const auto by = hn::Set(doubles, factor);
+  each_group(sums, count, hn::Lanes(tag), [&](const std::int64_t* at, std::size_t i) HWY_ATTR {
+    const auto scaled = hn::Mul(hn::ConvertTo(doubles, hn::LoadU(tag, at)), by);
+    if (i + hn::Lanes(tag) <= count) return hn::StoreU(scaled, doubles, values + i);
+    alignas(HWY_MAX_BYTES) double rest[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(scaled, doubles, rest);
+    std::memcpy(values + i, rest, (count - i) * sizeof(double));
+  });
+}
+
+}  // namespace
+
+extern const PartialTable kPartialTable;
+
+const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
+                                    .magnitudes64 = magnitudes<double>,
+                                    .add32 = add<float>,
+                                    .add64 = add<double>,
+                                    .scale = scale};
+
+}  // namespace tributary::kernels::TRIBUTARY_TARGET
+HWY_AFTER_NAMESPACE();
