@@ -44,6 +44,8 @@ std::string line_of(const FlightEntry& entry, const Moment& now) {
   };
   add("queued", entry.queued);
   add("started", entry.started);
+  add("first byte", entry.first_byte);
+  add("last byte", entry.last_byte);
   add("ended", entry.ended);
   return line;
 }
@@ -71,6 +73,8 @@ Json json_of(const FlightEntry& entry, std::uint32_t nranks, const Moment& now) 
           {"outcome", word_of(entry.outcome)},
           {"queued_ns", time(entry.queued)},
           {"started_ns", time(entry.started)},
+          {"first_byte_ns", time(entry.first_byte)},
+          {"last_byte_ns", time(entry.last_byte)},
           {"ended_ns", time(entry.ended)}};
 }
 

@@ -175,7 +175,8 @@ void HostLevel::on_met_here(LocalMeeting::Outcome groups) {
   meeting_.reset();
   if (!groups) return answer(std::unexpected(groups.error()));
   groups_ = std::move(*groups);
-  hosts::HostRunner::Parts runner{.rank = parts_.settings.rank, .map = parts_.map, .done = parts_.done};
+  hosts::HostRunner::Parts runner{
+      .rank = parts_.settings.rank, .map = parts_.map, .done = parts_.done, .came = parts_.came};
   if (!groups_.empty()) {
     runner.up = std::move(groups_[0]);
     runner.down = std::move(groups_[1]);

@@ -39,6 +39,7 @@ class HostLevel {
     std::function<void()> path_changed;                          // rank 0: encode_between() returns another text
     std::function<void(const std::string&, bool)> second_way{};  // the leaders' Communicator::on_second_way
     std::function<void(const std::string&, bool)> late{};        // the leaders' Communicator::on_late
+    std::function<void(const Operation&)> came{};                // HostRunner::Parts::came
   };
   explicit HostLevel(Parts parts);
   HostLevel(const HostLevel&) = delete;

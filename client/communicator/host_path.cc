@@ -33,7 +33,10 @@ void HostPath::make(hosts::HostMap map) {
                                                    .done = parts_.done,
                                                    .path_changed = shared_.rank() == 0 ? parts_.path_changed : nullptr,
                                                    .second_way = parts_.second_way,
-                                                   .late = parts_.late});
+                                                   .late = parts_.late,
+                                                   .came = [this](const Operation& operation) {
+                                                     shared_.part_came(operation.number, shared_.clock.now());
+                                                   }});
 }
 
 void HostPath::meet(const Endpoint& place) {

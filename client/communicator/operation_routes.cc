@@ -118,7 +118,7 @@ void OperationRoutes::account(const Operation& o, Operation::State way, bool suc
   online_tuning_.left();
   if (const auto& record = shared_.settings.flight_record)
     record->ended(o.number, path_of(way), success ? FlightOutcome::success : FlightOutcome::failure,
-                  shared_.clock.now());
+                  std::max({shared_.clock.now(), o.trees_ended_at, o.share_ended_at}));
   if (!success) return;
   online_tuning_.ended(o, way);
   CommunicatorInfo& info = shared_.info;

@@ -87,6 +87,7 @@ void RankTraffic::peer_received(std::uint32_t peer, PeerClass peer_class, const 
   shared_.whole.look_at_clock();
   user_.operation_progress(peer_class);
   if (peer_class == PeerClass::repair) return user_.repair_received(peer, receive, payload);
+  shared_.part_came(receive.operation, shared_.clock.now());
   runner_of(peer_class).received(peer, receive, payload);
 }
 

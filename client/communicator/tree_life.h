@@ -152,9 +152,10 @@ class TreeLife final : private LaneUser {
   std::uint64_t first_operation_kept() const override { return operations_.first_number(); }
   void lane_ready(std::uint32_t lane) override;
   void lane_failed(std::uint32_t lane, const std::string& reason) override;
-  transport::TimePoint lane_progress() override {
+  transport::TimePoint lane_progress(const Operation& operation) override {
     const transport::TimePoint now = shared_.transport.now();
     operations_.touch(now);
+    shared_.part_came(operation.number, now);
     return now;
   }
   void lane_fault(const MismatchReport& report) override;

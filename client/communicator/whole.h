@@ -50,6 +50,10 @@ struct Shared {
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return settings.rank; }
+  /// Notes in the flight record that a part of an operation has come to this rank.
+  void part_came(std::uint64_t operation, transport::TimePoint at) const noexcept {
+    if (const auto& record = settings.flight_record) record->came(operation, at);
+  }
   /// Returns the number of `rank` in texts for people: the group of leaders names ranks by their numbers in the whole
   /// group.
   [[nodiscard]] std::uint32_t known_as(std::uint32_t rank) const noexcept {

@@ -19,8 +19,8 @@ constexpr int kReadsMax = 64;  // a writer changes an entry in nanoseconds
 
 // The layout of Words::kinds. The highest bit is set, so that a slot without an operation differs from all others.
 constexpr unsigned kDtypeShift = 8, kOpShift = 16, kPathShift = 24, kOutcomeShift = 28, kRootShift = 31;
-constexpr std::uint64_t kUsed = 1ULL << 63;
-constexpr std::uint64_t kPathMask = 0xFULL << kPathShift, kOutcomeMask = 0x7ULL << kOutcomeShift;
+constexpr std::uint64_t kUsed = 1ULL << 63, kCame = 1ULL << 30;  // kCame: a part of the operation has come
+constexpr std::uint64_t kPathMask = 0xFULL << kPathShift, kOutcomeMask = 0x3ULL << kOutcomeShift;
 
 std::uint64_t kinds_of(const Signature& s) noexcept {
   return kUsed | static_cast<std::uint64_t>(s.collective) | static_cast<std::uint64_t>(s.dtype) << kDtypeShift |
@@ -56,9 +56,17 @@ transport::TimePoint coarse_now() noexcept {
   return TimePoint(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
-FlightRecord::Words FlightRecord::words_of(const Slot& slot) noexcept {
-  return {slot.number.load(kAcquire), slot.count.load(kAcquire),   slot.kinds.load(kAcquire),
-          slot.queued.load(kAcquire), slot.started.load(kAcquire), slot.ended.load(kAcquire)};
+FlightRecord::Words FlightRecord::words_of(const Slot& slot) const noexcept {
+  Words words{.number = slot.number.load(kAcquire),
+              .count = slot.count.load(kAcquire),
+              .kinds = slot.kinds.load(kAcquire),
+              .queued = slot.queued.load(kAcquire),
+              .started = slot.started.load(kAcquire),
+              .ended = slot.ended.load(kAcquire)};
+  if ((words.kinds & kCame) == 0) return words;
+  words.first_byte = slot.first_byte.load(kAcquire);
+  words.last_byte = last_bytes_[index_of(slot)].load(kAcquire);
+  return words;
 }
 
 // The version is odd during the change. Each store is a release, and each load in read() an acquire: a reader that has
@@ -80,6 +88,9 @@ void FlightRecord::write(Slot& slot, const Words& words) noexcept {
     slot.queued.store(words.queued, kRelease);
     slot.started.store(words.started, kRelease);
     slot.ended.store(words.ended, kRelease);
+    if ((words.kinds & kCame) == 0) return;
+    slot.first_byte.store(words.first_byte, kRelease);
+    last_bytes_[index_of(slot)].store(words.last_byte, kRelease);
   });
 }
 
@@ -90,7 +101,7 @@ void FlightRecord::end(Slot& slot, std::uint64_t kinds, TimePoint at) noexcept {
   });
 }
 
-std::optional<FlightEntry> FlightRecord::read(const Slot& slot) {
+std::optional<FlightEntry> FlightRecord::read(const Slot& slot) const {
   for (int i = 0; i < kReadsMax; ++i) {
     const std::uint64_t before = slot.version.load(kAcquire);
     if (before == 0) return std::nullopt;
@@ -113,6 +124,8 @@ FlightEntry FlightRecord::entry_of(const Words& w) noexcept {
           .outcome = outcome_in(w.kinds),
           .queued = to_time(w.queued),
           .started = to_time(w.started),
+          .first_byte = to_time(w.first_byte),
+          .last_byte = to_time(w.last_byte),
           .ended = to_time(w.ended)};
 }
 
@@ -122,7 +135,7 @@ bool FlightRecord::is_open(const Slot& slot) noexcept {
 }
 
 FlightRecord::Slot* FlightRecord::find(std::uint64_t number) noexcept {
-  for (Slot* slot : {&slots_[number % kEntries], &passed_}) {
+  for (Slot* slot : {&slots_[number % kEntries], &passed()}) {
     if ((slot->kinds.load(kRelaxed) & kUsed) != 0 && slot->number.load(kRelaxed) == number) return slot;
   }
   return nullptr;
@@ -132,8 +145,8 @@ void FlightRecord::enter(const Words& words) noexcept {
   TRIBUTARY_ASSERT(words.number >= called_.load(kRelaxed), "call {} is noted after call {}", words.number,
                    called_.load(kRelaxed) - 1);
   Slot& slot = slots_[words.number % kEntries];
-  if (is_open(slot) && !is_open(passed_)) [[unlikely]]
-    write(passed_, words_of(slot));
+  if (is_open(slot) && !is_open(passed())) [[unlikely]]
+    write(passed(), words_of(slot));
   write(slot, words);
   called_.store(words.number + 1, kRelease);
 }
@@ -159,6 +172,21 @@ void FlightRecord::started(std::uint64_t number, FlightPath path, TimePoint at) 
   words.kinds = with_path(words.kinds, path);
   words.started = to_word(at);
   write(*slot, words);
+}
+
+// The time of a later part is one word, and needs no version: a reader that sees this word of the next operation in the
+// slot also sees the version of that operation.
+void FlightRecord::came(std::uint64_t number, TimePoint at) noexcept {
+  Slot* const slot = find(number);
+  if (slot == nullptr) return;
+  const std::uint64_t kinds = slot->kinds.load(kRelaxed);
+  auto& last_byte = last_bytes_[index_of(*slot)];
+  if ((kinds & kCame) != 0) return last_byte.store(to_word(at), kRelease);
+  change(*slot, [&] {
+    slot->first_byte.store(to_word(at), kRelease);
+    last_byte.store(to_word(at), kRelease);
+    slot->kinds.store(kinds | kCame, kRelease);
+  });
 }
 
 // Operations overlap, so an operation adds only its time after the end of those before it. Coarse clocks are exact here
@@ -199,7 +227,6 @@ void FlightRecord::fail_open(TimePoint at) noexcept {
     if (is_open(slot)) end(slot, with_outcome(slot.kinds.load(kRelaxed), FlightOutcome::failure), at);
   };
   for (Slot& slot : slots_) fail(slot);
-  fail(passed_);
 }
 
 void FlightRecord::failed(const std::string& why) {
@@ -215,7 +242,6 @@ FlightRecord::Snapshot FlightRecord::snapshot() const {
   const auto take = [&](const Slot& slot) {
     if (auto entry = read(slot)) snapshot.entries.push_back(*entry);
   };
-  take(passed_);
   for (const Slot& slot : slots_) take(slot);
   std::ranges::sort(snapshot.entries, {}, &FlightEntry::number);
   const auto same = std::ranges::unique(snapshot.entries, {}, &FlightEntry::number);

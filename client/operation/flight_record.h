@@ -31,13 +31,15 @@ struct FlightOrigin {
 enum class FlightPath : std::uint8_t { undecided, in_network, between_ranks, by_hosts, shared_memory };
 enum class FlightOutcome : std::uint8_t { open, success, failure };
 
-/// One operation. A time without a value has not come yet.
+/// One operation. A time without a value has not come yet. The first and the last byte are parts of the operation that
+/// have come to this rank from other ranks or from aggregators; a rank that only sends, or that shares the memory of all
+/// others, gets none.
 struct FlightEntry {
   std::uint64_t number = 0;  // number of the call among the communicator's collective calls
   Signature signature{};
   FlightPath path = FlightPath::undecided;
   FlightOutcome outcome = FlightOutcome::open;
-  std::optional<transport::TimePoint> queued, started, ended;
+  std::optional<transport::TimePoint> queued, started, first_byte, last_byte, ended;
 };
 
 class FlightRecord {
@@ -57,6 +59,8 @@ class FlightRecord {
   /// Notes a call that starts at the same moment as it is noted: called() and started() together.
   void began(std::uint64_t number, const Signature& signature, FlightPath path, Times times) noexcept;
   void started(std::uint64_t number, FlightPath path, transport::TimePoint at) noexcept;
+  /// Notes that a part of the operation has come from elsewhere.
+  void came(std::uint64_t number, transport::TimePoint at) noexcept;
   void ended(std::uint64_t number, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
   /// Notes a pause: the trees were lost, and operations went on after this time.
   void paused(transport::Duration time) noexcept { counts_.paused(time); }
@@ -100,24 +104,31 @@ class FlightRecord {
 
  private:
   struct Words {
-    std::uint64_t number = 0, count = 0, kinds = 0, queued = 0, started = 0, ended = 0;
+    std::uint64_t number = 0, count = 0, kinds = 0, queued = 0, started = 0, first_byte = 0, last_byte = 0, ended = 0;
   };
   struct alignas(64) Slot {
-    std::atomic<std::uint64_t> version{0}, number{0}, count{0}, kinds{0}, queued{0}, started{0}, ended{0};
+    std::atomic<std::uint64_t> version{0}, number{0}, count{0}, kinds{0}, queued{0}, started{0}, first_byte{0},
+        ended{0};
   };
-  [[nodiscard]] static Words words_of(const Slot& slot) noexcept;
+  static_assert(sizeof(Slot) == 64);  // a call writes one cache line; each part that comes writes another one
+  [[nodiscard]] Words words_of(const Slot& slot) const noexcept;
   template <class Change>
   static void change(Slot& slot, Change change) noexcept;
-  static void write(Slot& slot, const Words& words) noexcept;
+  void write(Slot& slot, const Words& words) noexcept;
   static void end(Slot& slot, std::uint64_t kinds, transport::TimePoint at) noexcept;
   void count(const Slot& slot, FlightPath path, FlightOutcome outcome, transport::TimePoint at) noexcept;
   void add_busy(std::uint64_t started, std::uint64_t ended) noexcept;
   void enter(const Words& words) noexcept;
-  [[nodiscard]] static std::optional<FlightEntry> read(const Slot& slot);
+  [[nodiscard]] std::optional<FlightEntry> read(const Slot& slot) const;
   [[nodiscard]] static FlightEntry entry_of(const Words& words) noexcept;
   /// Returns the slot with this operation; nullptr if the ring has passed it.
   [[nodiscard]] Slot* find(std::uint64_t number) noexcept;
   [[nodiscard]] static bool is_open(const Slot& slot) noexcept;
+  [[nodiscard]] std::size_t index_of(const Slot& slot) const noexcept {
+    return static_cast<std::size_t>(&slot - slots_.data());
+  }
+  /// Returns the slot of the oldest open operation that the ring has passed.
+  [[nodiscard]] Slot& passed() noexcept { return slots_[kEntries]; }
 
   const FlightOrigin origin_;
   // Each call uses called_, and looks whether operations_ is on: both are in one cache line.
@@ -126,8 +137,8 @@ class FlightRecord {
   std::atomic<std::uint64_t> busy_{0};  // nanoseconds, see Snapshot
   std::uint64_t last_end_ = 0;          // end of the last operation whose time is in busy_
   OperationCounts counts_;
-  std::array<Slot, kEntries> slots_{};
-  Slot passed_{};  // the oldest open operation that the ring has passed
+  std::array<Slot, kEntries + 1> slots_{};  // the ring, and passed()
+  std::array<std::atomic<std::uint64_t>, kEntries + 1> last_bytes_{};  // by slot; of use only if parts have come
   SegmentTrace segments_{kTracedSegments};
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_

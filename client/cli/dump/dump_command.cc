@@ -30,14 +30,14 @@ std::string age(const RankRecord& record, const std::optional<std::int64_t>& at)
 
 std::string table_of(const GroupRecord& group, std::uint32_t last) {
   Table table({"RANK", "PID", "CALLS", "NUMBER", "OPERATION", "PATH", "OUTCOME", "QUEUED (s ago)", "STARTED (s ago)",
-               "ENDED (s ago)"});
+               "FIRST BYTE (s ago)", "LAST BYTE (s ago)", "ENDED (s ago)"});
   for (const auto& [rank, record] : group.by_rank) {
     const std::size_t all = record.operations.size();
     for (std::size_t i = all - std::min<std::size_t>(all, last); i < all; ++i) {
       const OperationRecord& o = record.operations[i];
       table.add({std::to_string(rank), std::to_string(record.pid), std::to_string(record.called),
                  std::to_string(o.number), o.call, o.path, o.outcome, age(record, o.queued), age(record, o.started),
-                 age(record, o.ended)});
+                 age(record, o.first_byte), age(record, o.last_byte), age(record, o.ended)});
     }
   }
   return table.text();

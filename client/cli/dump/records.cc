@@ -16,6 +16,11 @@ std::optional<std::int64_t> time_in(const json& object, const char* key) {
   return value.get<std::int64_t>();
 }
 
+/// The same for a key that an older library does not write.
+std::optional<std::int64_t> new_time_in(const json& object, const char* key) {
+  return object.contains(key) ? time_in(object, key) : std::nullopt;
+}
+
 OperationRecord operation_of(const json& object) {
   return {.number = object.at("number").get<std::uint64_t>(),
           .call = object.at("call").get<std::string>(),
@@ -27,6 +32,8 @@ OperationRecord operation_of(const json& object) {
           .outcome = object.at("outcome").get<std::string>(),
           .queued = time_in(object, "queued_ns"),
           .started = time_in(object, "started_ns"),
+          .first_byte = new_time_in(object, "first_byte_ns"),
+          .last_byte = new_time_in(object, "last_byte_ns"),
           .ended = time_in(object, "ended_ns")};
 }
 
@@ -62,6 +69,8 @@ json json_of(const OperationRecord& o) {
           {"outcome", o.outcome},
           {"queued_ns", time(o.queued)},
           {"started_ns", time(o.started)},
+          {"first_byte_ns", time(o.first_byte)},
+          {"last_byte_ns", time(o.last_byte)},
           {"ended_ns", time(o.ended)}};
 }
 

@@ -19,7 +19,7 @@ struct OperationRecord {
   std::uint64_t count = 0, bytes = 0;
   std::string path;
   std::string outcome;  // open, success or failure
-  std::optional<std::int64_t> queued, started, ended;
+  std::optional<std::int64_t> queued, started, first_byte, last_byte, ended;
 
   [[nodiscard]] bool succeeded() const noexcept { return outcome == "success"; }
 };

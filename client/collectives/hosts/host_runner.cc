@@ -97,6 +97,7 @@ bool HostRunner::step_down() {
   const std::shared_ptr<Task> task = std::move(line_.front().task);
   line_.pop_front();
   ++first_;
+  if (parts_.came) parts_.came(*task->operation);
   TRIBUTARY_ASSERT(task->pieces_left > 0, "operation {} has more pieces than were cut", task->operation->number);
   if (--task->pieces_left == 0) parts_.done(*task->operation);
   return true;

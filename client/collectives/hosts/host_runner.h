@@ -39,6 +39,8 @@ class HostRunner {
     std::function<void(std::unique_ptr<Operation>)> between;
     /// Called on every rank: this operation has ended.
     std::function<void(Operation&)> done;
+    /// Called on every rank when it has its part of a piece, before done().
+    std::function<void(const Operation&)> came{};
   };
   explicit HostRunner(Parts parts) : parts_(std::move(parts)), alive_(std::make_shared<bool>(true)) {}
   HostRunner(const HostRunner&) = delete;

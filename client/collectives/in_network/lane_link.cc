@@ -348,7 +348,7 @@ void LaneLink::take_result(std::span<std::byte> payload) {
   }
   if (operation.staged && !payload.empty())
     operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
-  const transport::TimePoint now = user_.lane_progress();
+  const transport::TimePoint now = user_.lane_progress(operation);
   if (traced(settings_)) [[unlikely]]
     trace(settings_, SegmentMoment::came_down, e, payload.size(), now);
   window_.came(prefix_, now);

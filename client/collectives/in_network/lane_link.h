@@ -50,8 +50,8 @@ class LaneUser {
   virtual std::uint64_t first_operation_kept() const = 0;
   virtual void lane_ready(std::uint32_t lane) = 0;
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
-  /// Called when a result has come. Returns the time.
-  virtual transport::TimePoint lane_progress() = 0;
+  /// Called when a result of this operation has come. Returns the time.
+  virtual transport::TimePoint lane_progress(const Operation& operation) = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
   /// Called when the last missing result of this operation has arrived.
   virtual void segments_finished(Operation& operation) = 0;

@@ -91,6 +91,7 @@ class Dump(unittest.TestCase):
             barrier, *rest = record["operations"]
             self.assertEqual((barrier["number"], barrier["call"], barrier["outcome"]), (0, "barrier", "success"))
             self.assertLessEqual(barrier["queued_ns"], barrier["ended_ns"])
+            self.check_bytes(barrier, path)
             if record["rank"] == ABSENT:
                 self.assertEqual((record["called"], rest), (1, []))
                 continue
@@ -100,6 +101,15 @@ class Dump(unittest.TestCase):
         self.assertIn("operation 1 (all_reduce of 1048576 float32 (sum)) has not ended after", text)
         self.assertIn(f"rank {ABSENT} has not called it; its last call was operation 0 (barrier), which ended", text)
         self.assertIn("ranks 0-1, 3 wait\n", text)
+
+    def check_bytes(self, operation: dict, path: str) -> None:
+        first, last = operation["first_byte_ns"], operation["last_byte_ns"]
+        if path == "shared memory":
+            self.assertEqual((first, last), (None, None))
+            return
+        self.assertLessEqual(operation["started_ns"], first)
+        self.assertLessEqual(first, last)
+        self.assertLessEqual(last, operation["ended_ns"])
 
     def test_names_the_rank_that_has_not_called_in_shared_memory(self) -> None:
         self.hang()
@@ -198,7 +208,7 @@ class Dump(unittest.TestCase):
         self.hang()
         self.wait_for_the_hang()
         heading, *rows = self.dump("--last", 1).stdout.splitlines()[-1 - RANKS:]
-        self.assertRegex(heading, r"QUEUED \(s ago\)  STARTED \(s ago\)  ENDED \(s ago\)$")
+        self.assertRegex(heading, r"QUEUED \(s ago\)  STARTED \(s ago\)  FIRST BYTE \(s ago\)  LAST BYTE \(s ago\)  ENDED \(s ago\)$")
         for row in rows:
             queued = float(row[heading.index("QUEUED"):].split()[0])
             self.assertGreaterEqual(queued, 0)
@@ -250,6 +260,11 @@ class Dump(unittest.TestCase):
         manager = ("--manager", (self.folder / "url").read_text().strip())
         expected = r"^aggregator aggregator-0, lane 0 of group [0-9]+: a segment has waited for rank 1 for [0-9.]+ s$"
         self.wait_until(lambda: re.search(expected, self.dump(*manager).stdout, re.MULTILINE), "the dump does not show for whom the aggregator waits")
+        for record in self.groups()[0]["records"]:
+            ended = [o for o in record["operations"] if (o["outcome"], o["path"]) == ("success", "in-network")]
+            self.assertTrue(ended)
+            for operation in ended:
+                self.check_bytes(operation, "in-network")
         (wait,) = json.loads(self.dump("--form", "json", *manager).stdout)["aggregators_wait"]
         self.assertEqual((wait["aggregator"], wait["lane"], wait["waits_for"]), ("aggregator-0", 0, ["rank 1"]))
         self.assertIn("no answer from aggregators of job 'training': ", self.dump("--manager", "http://127.0.0.1:1").stderr)

@@ -135,6 +135,23 @@ TEST_F(DumpTest, RefusesDocumentsOfAnotherForm) {
   EXPECT_TRUE(add_document(groups, R"({"format": 1, "pid": 1, "time_ns": 0, "communicators": []})"));
 }
 
+TEST_F(DumpTest, ReadsTheTimesOfTheFirstAndTheLastByteIfTheLibraryWritesThem) {
+  const std::string before = R"({"format": 1, "pid": 1, "time_ns": 0, "communicators": [{"job": "a", "group": "g",
+      "host": "h", "rank": 0, "ranks": 1, "called": 1, "failure": "", "operations": [{"number": 0, "call": "barrier",
+      "collective": "barrier", "dtype": "uint8", "count": 0, "bytes": 0, "path": "in-network", "outcome": "open",
+      "queued_ns": 1, "started_ns": 2, )";
+  const auto read = [&before](const std::string& middle) {
+    GroupRecords groups;
+    EXPECT_TRUE(add_document(groups, before + middle + R"("ended_ns": null}]}]})"));
+    return groups.begin()->second.by_rank[0];
+  };
+  EXPECT_EQ(read("").operations[0].first_byte, std::nullopt);
+  const RankRecord record = read(R"("first_byte_ns": 3, "last_byte_ns": 4, )");
+  EXPECT_EQ(record.operations[0].first_byte, 3);
+  EXPECT_EQ(record.operations[0].last_byte, 4);
+  EXPECT_EQ(to_json(record)["operations"][0]["last_byte_ns"], 4);
+}
+
 TEST_F(DumpTest, TheRecordsOfARankMakeTheDocumentForTheAnalyzer) {
   add(0, {operation(0, "success"), operation(1, "open")}, 2);
   const auto document = fr_document(group_, group_.by_rank[0]);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <thread>
 
 namespace tributary::client {
@@ -67,6 +68,41 @@ TEST_F(FlightRecordTest, KeepsWhatTheCallWasAndItsTimes) {
   EXPECT_EQ(now.entries[0].path, FlightPath::between_ranks);
   EXPECT_EQ(now.entries[0].outcome, FlightOutcome::success);
   EXPECT_EQ(now.entries[0].ended, at(3));
+}
+
+TEST_F(FlightRecordTest, KeepsWhenTheFirstAndTheLastPartCame) {
+  call(0);
+  record_.started(0, FlightPath::in_network, at(2));
+  EXPECT_EQ(record_.snapshot().entries[0].first_byte, std::nullopt);
+  record_.came(0, at(3));
+  EXPECT_EQ(record_.snapshot().entries[0].last_byte, at(3)) << "also while the operation is open";
+  record_.came(0, at(5));
+  end(0);
+  const auto now = record_.snapshot();
+  EXPECT_EQ(now.entries[0].first_byte, at(3));
+  EXPECT_EQ(now.entries[0].last_byte, at(5));
+  EXPECT_EQ(now.entries[0].outcome, FlightOutcome::success);
+  EXPECT_EQ(now.entries[0].signature, signature_of(1));
+}
+
+TEST_F(FlightRecordTest, TheNextOperationInAPlaceOfTheRingHasNoBytesOfTheOneBefore) {
+  call(0);
+  record_.came(0, at(2));
+  end(0);
+  call(1);  // hangs
+  record_.came(1, at(2));
+  for (std::uint64_t number = 2; number <= kEntries + 1; ++number) call(number);
+  record_.came(1, at(4));
+  record_.came(0, at(4));  // no longer kept
+  const auto now = record_.snapshot();
+  ASSERT_EQ(now.entries.size(), kEntries + 1);
+  EXPECT_EQ(now.entries[0].number, 1U);
+  EXPECT_EQ(now.entries[0].first_byte, at(2));
+  EXPECT_EQ(now.entries[0].last_byte, at(4));
+  for (const FlightEntry& entry : std::span(now.entries).subspan(1)) {
+    EXPECT_EQ(entry.first_byte, std::nullopt) << entry.number;
+    EXPECT_EQ(entry.last_byte, std::nullopt) << entry.number;
+  }
 }
 
 TEST_F(FlightRecordTest, ATraceHasAllOperationsAlsoThoseThatTheRingHasPassed) {
@@ -178,6 +214,7 @@ TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
     for (std::uint64_t number = 0; number < kCalls; ++number) {
       const auto seconds = static_cast<int>(number + 1);
       record_.called(number, signature_of(number + 1), at(seconds));
+      for (int part = 0; part < 3; ++part) record_.came(number, at(seconds));
       record_.ended(number, FlightPath::in_network, FlightOutcome::success, at(seconds));
     }
   });
@@ -190,6 +227,8 @@ TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
       EXPECT_EQ(entry.signature, signature_of(entry.number + 1));
       EXPECT_EQ(entry.queued, at(seconds));
       const bool has_ended = entry.outcome == FlightOutcome::success;
+      if (entry.first_byte) EXPECT_EQ(entry.first_byte, at(seconds));
+      EXPECT_EQ(entry.last_byte, entry.first_byte);
       EXPECT_EQ(entry.ended, has_ended ? std::optional(at(seconds)) : std::nullopt);
     }
   }

@@ -77,7 +77,7 @@ class Caller final : public LaneUser {
   std::uint64_t first_operation_kept() const override { return 0; }
   void lane_ready(std::uint32_t) override { ready = true; }
   void lane_failed(std::uint32_t, const std::string& why) override { failed = why; }
-  transport::TimePoint lane_progress() override { return {}; }
+  transport::TimePoint lane_progress(const Operation&) override { return {}; }
   void lane_fault(const MismatchReport&) override {}
   void segments_finished(Operation& operation) override { ended.push_back(operation.number); }
   bool ready = false;

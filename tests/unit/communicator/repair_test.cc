@@ -14,7 +14,7 @@ class Nobody final : public LaneUser {
   std::uint64_t first_operation_kept() const override { return 0; }
   void lane_ready(std::uint32_t) override {}
   void lane_failed(std::uint32_t, const std::string&) override {}
-  transport::TimePoint lane_progress() override { return {}; }
+  transport::TimePoint lane_progress(const Operation&) override { return {}; }
   void lane_fault(const MismatchReport&) override {}
   void segments_finished(Operation&) override {}
 };
