@@ -291,7 +291,8 @@ void LaneNode::spread_report() {
 }
 
 // A child that asks but does not read the answers fills its own queue, and gets no more answers.
-void LaneNode::child_asks(Session& session) {
+void LaneNode::child_asks(Session& session, const FrameHeader& h) {
+  if (tells_troubles(h.count)) return watch_.says(session.child(), decode_troubles(h.count), worker_.turn_time());
   ++worker_.metrics_.asked;
   static_cast<void>(session.channel().send(header(FrameType::alive), {}, kNothingLent));
 }

@@ -35,7 +35,7 @@ class LaneNode final : public engine::LaneOutput,
   /// `in_place`: the place of the payload; empty if it landed in the buffer of contribution_begins().
   void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
   void child_fault(Session& session, std::span<const std::byte> payload);
-  void child_asks(Session& session);
+  void child_asks(Session& session, const FrameHeader& header);
   void child_left(Session& session);
   /// Called when the child's connection has ended without a last frame.
   void child_gone(Session& session, const std::string& why);

@@ -32,7 +32,7 @@ void LaneWatch::look(TimePoint now) {
 LateCause LaneWatch::cause(std::uint32_t child, TimePoint now) const noexcept {
   const LaneLag::Wait wait = lag_.oldest();
   const bool missing = (wait.missing >> child & 1U) != 0;
-  return causes_.cause(child, missing ? now - wait.since : LateCauses::Duration::zero());
+  return causes_.cause(child, missing ? now - wait.since : LateCauses::Duration::zero(), now);
 }
 
 void LaneWatch::tell(std::uint32_t child, bool late, TimePoint now) {

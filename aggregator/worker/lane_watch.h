@@ -35,6 +35,10 @@ class LaneWatch {
     causes_.contributed(child, operation, lag_.contributed(child, sequence, now, metrics_.lag), now);
     progress_.contributed(child, operation);
   }
+  /// Notes what a child tells about itself.
+  void says(std::uint32_t child, const RankTroubles& troubles, TimePoint now) noexcept {
+    causes_.says(child, troubles, now);
+  }
   /// Notes that the result of a segment goes to the children.
   void answered(std::uint64_t sequence, TimePoint now) noexcept {
     if (compares()) lag_.answered(sequence, now, metrics_.segment_time);

@@ -64,7 +64,7 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
       node_->child_failed(*this, decode_lane_loss(payload));
       return close();
     case FrameType::ask:
-      return node_->child_asks(*this);
+      return node_->child_asks(*this, header);
     case FrameType::leave:
       left_ = true;
       return node_->child_left(*this);

@@ -9,6 +9,7 @@
 
 #include "client/control/unique_id.h"
 #include "client/operation/flight_record.h"
+#include "client/operation/own_troubles.h"
 #include "client/tuning/figures.h"
 #include "client/tuning/table.h"
 #include "tributary/protocol/descriptor.h"
@@ -66,6 +67,7 @@ struct CommunicatorSettings {
   std::vector<std::uint32_t> known_as{};  // by rank: number by which people know the rank; empty: the rank
   // Called when an operation has ended, before its result is passed on, with its bytes by path. May be empty.
   std::function<void(std::uint64_t in_network, std::uint64_t between_ranks)> on_bytes{};
+  std::shared_ptr<OwnTroubles> troubles{};        // finds this rank's troubles; nullptr: nobody looks for them
   std::shared_ptr<FlightRecord> flight_record{};  // gets this rank's operations; nullptr: no record
   std::shared_ptr<SegmentTrace> segment_trace{};  // gets the moments of this rank's segments; nullptr: no trace
 };

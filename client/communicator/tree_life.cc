@@ -258,7 +258,10 @@ Status TreeLife::prepare(const DirectMemory& memory, const std::vector<std::span
 
 void TreeLife::look() {
   if (!in_use()) return;
-  for (auto& lane : trees_->lanes) lane->look(shared_.clock.now());
+  const auto& troubles = shared_.settings.troubles;
+  const bool tell = troubles && troubles->look(shared_.clock.now());
+  const auto word = tell ? std::optional(troubles->current()) : std::nullopt;
+  for (auto& lane : trees_->lanes) lane->look(shared_.clock.now(), word);
 }
 
 void TreeLife::tick() {

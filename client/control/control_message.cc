@@ -1,5 +1,6 @@
 #include "client/control/control_message.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -121,6 +122,8 @@ std::string encode(const Progress& p) {
                            static_cast<int>(p.signature.op), p.signature.root, p.signature.count};
   }
   if (p.unasked) object["unasked"] = true;
+  if (p.troubles.processor_wait > 0) object["processor_wait"] = p.troubles.processor_wait;
+  if (p.troubles.sent_again > 0) object["sent_again"] = p.troubles.sent_again;
   return object.dump();
 }
 
@@ -136,6 +139,11 @@ Result<Progress> decode_progress(const std::string& body) {
     p.oldest = json_number<std::uint64_t>(object.at("oldest"));
     p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();
+    const auto percent = [&object](const char* name, std::uint8_t& into) {
+      if (const auto it = object.find(name); it != object.end()) into = std::min<std::uint8_t>(json_number<std::uint8_t>(*it), 100);
+    };
+    percent("processor_wait", p.troubles.processor_wait);
+    percent("sent_again", p.troubles.sent_again);
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
       const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
                  op = json_number<std::uint8_t>(it->at(2));

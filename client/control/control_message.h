@@ -9,6 +9,7 @@
 
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/rank_troubles.h"
 
 namespace tributary::client {
 
@@ -89,6 +90,7 @@ struct Progress {
   bool unasked = false;         // rank 0 has not asked: the operation, between the ranks, has stood still for a second
   std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
   std::uint64_t steps = 0;        // number of segments with results, plus number of rounds begun
+  RankTroubles troubles{};        // of this rank itself
   bool signature_known = false;
   Signature signature;
   // The event for which the oldest operation waits, for people: "segment 3 of lane 0", "rank 2 in round 5 of the

@@ -10,7 +10,9 @@ using transport::TimePoint;
 
 void LateInquiry::on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept {
   TRIBUTARY_ASSERT(rank < answers_.size(), "rank {} of {} answers", rank, answers_.size());
-  if (under_way_ && operation_ == operation) answers_[rank] = progress.called ? Answer::called : Answer::not_called;
+  if (!under_way_ || operation_ != operation) return;
+  answers_[rank] = progress.called ? Answer::called : Answer::not_called;
+  troubles_[rank] = progress.troubles;
 }
 
 std::optional<LateInquiry::Wait> LateInquiry::wait_now(const std::optional<Wait>& own, TimePoint now) const noexcept {
@@ -29,9 +31,18 @@ std::vector<LateRank> LateInquiry::late(transport::Duration lag) const {
     if (answers_[rank] == Answer::called) continue;
     late.push_back({.rank = rank,
                     .lag = std::chrono::duration_cast<std::chrono::milliseconds>(lag),
-                    .cause = answers_[rank] == Answer::none ? LateCause::silent : LateCause::late_call});
+                    .cause = cause_for(rank)});
   }
   return late;
+}
+
+LateCause LateInquiry::cause_for(std::uint32_t rank) const noexcept {
+  if (answers_[rank] == Answer::none) return LateCause::silent;
+  TroublesMean others;
+  for (std::uint32_t other = 0; other < answers_.size(); ++other) {
+    if (other != rank && answers_[other] != Answer::none) others.add(troubles_[other]);
+  }
+  return cause_of(troubles_[rank], others.mean(), LateCause::late_call);
 }
 
 std::optional<std::uint64_t> LateInquiry::tick(const std::optional<Wait>& own, TimePoint now) {

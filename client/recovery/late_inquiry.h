@@ -27,7 +27,7 @@ class LateInquiry {
 
   /// `group` is the log's, in which each rank is a member.
   LateInquiry(LateLog::Group group, LateLog::Tell tell)
-      : answers_(group.members), log_(std::move(group), std::move(tell)) {}
+      : answers_(group.members), troubles_(group.members), log_(std::move(group), std::move(tell)) {}
 
   /// Notes that another rank waits in this operation: rank 0 itself may be late.
   void report_wait(std::uint64_t operation, transport::TimePoint now) noexcept { report_ = {operation, now}; }
@@ -51,13 +51,15 @@ class LateInquiry {
   [[nodiscard]] std::optional<Wait> wait_now(const std::optional<Wait>& own, transport::TimePoint now) const noexcept;
   [[nodiscard]] bool heard_all() const noexcept;
   [[nodiscard]] std::vector<LateRank> late(transport::Duration lag) const;
+  [[nodiscard]] LateCause cause_for(std::uint32_t rank) const noexcept;
 
   std::optional<Report> report_;
   std::optional<std::uint64_t> operation_;  // the operation that stands still
   bool under_way_ = false;                  // the ranks were asked, and some may still answer
   transport::TimePoint until_{}, next_{};   // end of this inquiry, and the earliest begin of the next one
   transport::Duration pause_ = kPauseFirst;
-  std::vector<Answer> answers_;  // by rank
+  std::vector<Answer> answers_;         // by rank
+  std::vector<RankTroubles> troubles_;  // by rank: of those that have answered
   LateLog log_;
 };
 

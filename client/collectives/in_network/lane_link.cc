@@ -87,8 +87,13 @@ FrameHeader LaneLink::header_of(FrameType type) const {
   return header;
 }
 
-void LaneLink::look(transport::TimePoint now) {
+void LaneLink::look(transport::TimePoint now, const std::optional<RankTroubles>& word) {
   if (!ready_ || over_) return;
+  if (word) {  // an older aggregator takes the frame for a question, and answers it
+    FrameHeader header = header_of(FrameType::ask);
+    header.count = encode(*word);
+    channel_->send_copy(header, {});
+  }
   const std::uint64_t under_way = contributed_ - prefix_;
   switch (pulse_.look(now, under_way > 0, under_way * descriptor_.segment_bytes)) {
     case LanePulse::Verdict::wait:

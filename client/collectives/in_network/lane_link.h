@@ -34,6 +34,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_loss.h"
 #include "tributary/protocol/lane_pulse.h"
+#include "tributary/protocol/rank_troubles.h"
 #include "tributary/protocol/segment_trace.h"
 #include "tributary/transport/channel.h"
 
@@ -93,8 +94,9 @@ class LaneLink final : public transport::ChannelHandler {
   /// the network cannot reach it.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
-  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding.
-  void look(transport::TimePoint now);
+  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding. `word`: this rank's
+  /// troubles, for the aggregator.
+  void look(transport::TimePoint now, const std::optional<RankTroubles>& word = std::nullopt);
   /// Contributes as much as the window and the channel take.
   void pump(transport::TimePoint now);
   /// Copies the data that recovery could ask for after the caller has got `operation`'s buffers back.

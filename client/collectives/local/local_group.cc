@@ -26,6 +26,12 @@ constexpr std::chrono::seconds kWithdrawLimit{10};
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
 static_assert(kRanksMax <= 1U << 20);
 
+/// Returns a number that grows with the rank's progress through all calls.
+std::uint64_t progress_of(const ProgressLine& line) noexcept {
+  return line.offered.load(std::memory_order_relaxed) + line.reduced.load(std::memory_order_relaxed) +
+         line.taken.load(std::memory_order_relaxed);
+}
+
 LateLog::Tell tell_into(const std::shared_ptr<LateLines>& lines) {
   if (!lines) return {};
   return [lines](const std::string& line, bool late) { lines->add({line, late}); };
@@ -303,34 +309,38 @@ bool LocalGroup::has_called(std::uint32_t rank) const noexcept {
   return places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) == sequence_;
 }
 
-/// Returns a number that grows with the rank's progress through all calls.
-std::uint64_t LocalGroup::progress_of(std::uint32_t rank) const noexcept {
-  const ProgressLine& line = places_.progress(rank);
-  return line.offered.load(std::memory_order_relaxed) + line.reduced.load(std::memory_order_relaxed) +
-         line.taken.load(std::memory_order_relaxed);
-}
-
-/// Names the late rank: of the ranks for which this rank waits, the one with the least progress. Only a rank that waits
-/// for all lower ranks does so, so that one rank writes the line.
-void LocalGroup::say_who_is_late(TimePoint now) {
-  std::uint32_t count = 0, latest = 0;
+/// Returns the late rank: of the ranks for which this rank waits, the one with the least progress. Only a rank that waits
+/// for all lower ranks returns one, so that one rank writes the line.
+std::optional<std::uint32_t> LocalGroup::latest() const noexcept {
+  std::optional<std::uint32_t> latest;
   std::uint64_t least = 0;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
     if (r == settings_.rank) continue;
     if (!lacks(r)) {
-      if (r < settings_.rank) return;
+      if (r < settings_.rank) return std::nullopt;
       continue;
     }
-    const std::uint64_t progress = progress_of(r);
-    if (count++ != 0 && progress >= least) continue;
+    const std::uint64_t progress = progress_of(places_.progress(r));
+    if (latest && progress >= least) continue;
     latest = r;
     least = progress;
   }
-  if (count == 0) return;
+  return latest;
+}
+
+void LocalGroup::say_who_is_late(TimePoint now) {
+  const auto rank = latest();
+  if (!rank) return;
+  LateCause cause = has_called(*rank) ? LateCause::silent : LateCause::late_call;
+  if (*rank < processes_.size()) {
+    late_process_.look(*rank, processes_[*rank].number(), now);
+    cause = late_process_.cause(*rank, processes_[*rank].number(), now, cause);
+  }
+  if (*waits_since_ > absences_.ago(LateLog::kAfter, now)) return;  // only a look at the process, before the time is over
   looked_for_late_ = true;
-  late_log_.take({{.rank = latest,
+  late_log_.take({{.rank = *rank,
                    .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),
-                   .cause = has_called(latest) ? LateCause::silent : LateCause::late_call}},
+                   .cause = cause}},
                  now);
 }
 
@@ -360,7 +370,7 @@ void LocalGroup::inspect() {
     return;
   }
   absences_.look(now);
-  if (settings_.late && *waits_since_ <= absences_.ago(LateLog::kAfter, now)) say_who_is_late(now);
+  if (settings_.late && *waits_since_ <= absences_.ago(LateLog::kAfter / 2, now)) say_who_is_late(now);
   if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {

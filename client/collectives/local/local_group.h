@@ -15,6 +15,7 @@
 #include "client/collectives/local/arena.h"
 #include "client/collectives/local/direct.h"
 #include "client/collectives/local/late_lines.h"
+#include "client/collectives/local/late_process.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 #include "client/operation/absences.h"
@@ -124,7 +125,7 @@ class LocalGroup {
   void report_mismatch();
   [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
   [[nodiscard]] bool has_called(std::uint32_t rank) const noexcept;
-  [[nodiscard]] std::uint64_t progress_of(std::uint32_t rank) const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> latest() const noexcept;
   void say_who_is_late(TimePoint now);
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
   [[nodiscard]] std::string name_of_call() const;
@@ -159,6 +160,7 @@ class LocalGroup {
   std::optional<TimePoint> waits_since_;
   Absences absences_;
   LateLog late_log_;
+  LateProcess late_process_;
 };
 
 }  // namespace tributary::client::local

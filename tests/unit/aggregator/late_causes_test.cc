@@ -20,9 +20,9 @@ class LateCausesTest : public testing::Test {
     }
     ++operation_;
   }
-  [[nodiscard]] LateCause cause(LateCauses::Duration waited = 0ms) const { return causes_.cause(0, waited); }
+  [[nodiscard]] LateCause cause(LateCauses::Duration waited = 0ms) const { return causes_.cause(0, waited, now_); }
 
-  LateCauses causes_{2};
+  LateCauses causes_{3};
   LateCauses::TimePoint now_{1h};
   std::uint64_t operation_ = 0;
 };
@@ -66,6 +66,32 @@ TEST(LateCauseNames, AreReadAgainAndUnknownNamesAreUnknown) {
     EXPECT_EQ(late_cause_from_string(kLateCauses[i].name), static_cast<LateCause>(i));
   EXPECT_EQ(late_cause_from_string("of a later version"), LateCause::unknown);
   EXPECT_EQ(late_cause_from_string(""), LateCause::unknown);
+}
+
+TEST_F(LateCausesTest, ATroubleThatTheChildTellsIsTheCause) {
+  for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
+  causes_.says(0, {.processor_wait = 70}, now_);
+  EXPECT_EQ(cause(), LateCause::no_cpu);
+  EXPECT_EQ(cause(5s), LateCause::no_cpu) << "it is silent because it does not run";
+  causes_.says(0, {.sent_again = 20}, now_);
+  EXPECT_EQ(cause(), LateCause::lossy_link);
+  causes_.says(0, {}, now_);
+  EXPECT_EQ(cause(), LateCause::late_call);
+}
+
+TEST_F(LateCausesTest, ATroubleOfAllChildrenIsNotTheCauseOfOne) {
+  for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
+  for (std::uint32_t child = 0; child < 3; ++child) causes_.says(child, {.processor_wait = 70}, now_);
+  EXPECT_EQ(cause(), LateCause::late_call);
+}
+
+TEST_F(LateCausesTest, AWordOfLongAgoNoLongerCounts) {
+  for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
+  causes_.says(0, {.processor_wait = 70}, now_);
+  now_ += kTroublesValid;
+  EXPECT_EQ(cause(), LateCause::no_cpu);
+  now_ += 1ms;
+  EXPECT_EQ(cause(), LateCause::late_call);
 }
 
 }  // namespace

@@ -62,6 +62,21 @@ TEST_F(WorkerStraggler, ALateRankIsNamedOnceAndThenOnTimeAgain) {
   EXPECT_EQ(root.worker->metrics().stragglers, 0U);
 }
 
+TEST_F(WorkerStraggler, ARankThatWaitsForAProcessorIsNamedWithThisCause) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  FrameHeader word;
+  word.type = FrameType::ask;
+  word.count = encode(RankTroubles{.processor_wait = 90});
+  ranks[2]->send(word);
+  for (int i = 0; i < 2; ++i) operate(ranks, 2, 812ms);
+  ASSERT_EQ(notices_->size(), 1U);
+  EXPECT_EQ(notices_->at(0).who, "rank 2");
+  EXPECT_EQ(notices_->at(0).cause, LateCause::no_cpu);
+  EXPECT_EQ(ranks[2]->alive, 0U) << "the word is no question";
+  EXPECT_EQ(root.worker->metrics().asked, 0U);
+}
+
 TEST_F(WorkerStraggler, ARankThatDoesNotCallAtAllIsNamedWhileTheOthersWait) {
   Host& root = aggregator("root", 64U << 20, noting());
   const auto ranks = lane_of(root, 4);

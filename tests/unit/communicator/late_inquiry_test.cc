@@ -43,6 +43,23 @@ TEST_F(LateInquiryTest, TheRankThatHasNotCalledIsNamed) {
   EXPECT_EQ(lines_.back(), "rank 2 is no longer late");
 }
 
+TEST_F(LateInquiryTest, TheRanksOwnTroubleIsTheCauseUnlessAllHaveIt) {
+  const auto inquire_with = [this](std::uint8_t others) {
+    ASSERT_EQ(tick(wait_), kLateOperation);
+    for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) {
+      const std::uint8_t wait = rank == 2 ? 90 : others;
+      inquiry_.on_progress(rank, kLateOperation, {.called = rank != 2, .troubles = {.processor_wait = wait}});
+    }
+    ASSERT_EQ(tick(wait_), std::nullopt);
+  };
+  inquire_with(0);
+  EXPECT_EQ(lines_.back(), "rank 2 is late by 1200 ms (its thread waits for a processor); 3 others wait");
+  static_cast<void>(tick(std::nullopt));
+  now_ += LateLog::kPause;
+  inquire_with(80);
+  EXPECT_EQ(lines_.back(), "rank 2 is late by 1200 ms (it begins its operations late); 3 others wait");
+}
+
 TEST_F(LateInquiryTest, TheRankThatDoesNotAnswerIsNamedAfterTheLimit) {
   EXPECT_EQ(tick(wait_), kLateOperation);
   for (const std::uint32_t rank : {0U, 2U, 3U}) answer(rank, true);

@@ -1,0 +1,125 @@
+#include "client/operation/own_troubles.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+namespace tributary::client {
+namespace {
+
+using transport::Duration;
+
+constexpr std::uint64_t kSegmentsMin = 100;  // with fewer segments, a part of them says little
+
+/// Returns the first 4 KiB of a file of the kernel; empty if it cannot be read.
+std::string text_of(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  std::string text(4096, '\0');
+  const ssize_t bytes = ::read(file, text.data(), text.size());
+  ::close(file);
+  text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  return text;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    const std::size_t end = std::min(line.find(' '), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+std::optional<std::uint64_t> number_in(std::string_view word) {
+  std::uint64_t number = 0;
+  const auto end = std::from_chars(word.data(), word.data() + word.size(), number);
+  return end.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+/// Returns the lines that begin with this word.
+std::vector<std::vector<std::string_view>> lines_of(std::string_view text, std::string_view word) {
+  std::vector<std::vector<std::string_view>> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (auto words = words_of(text.substr(0, end)); !words.empty() && words.front() == word)
+      lines.push_back(std::move(words));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::uint8_t percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<std::uint8_t>(std::min<std::uint64_t>(part * 100 / whole, 100));
+}
+
+}  // namespace
+
+std::optional<Duration> processor_wait(const std::string& schedstat) {
+  const std::string text = text_of(schedstat);  // "ran waited slices", in nanoseconds
+  const auto words = words_of(text);
+  if (words.size() < 2) return std::nullopt;
+  const auto waited = number_in(words[1]);
+  if (!waited) return std::nullopt;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(*waited));
+}
+
+/// Reads the two lines "Tcp: NAME ..." and "Tcp: NUMBER ...".
+std::optional<OwnTroubles::Segments> OwnTroubles::segments_in(const std::string& file) {
+  const std::string text = text_of(file);
+  const auto lines = lines_of(text, "Tcp:");
+  if (lines.size() != 2 || lines[0].size() != lines[1].size()) return std::nullopt;
+  const auto value = [&lines](std::string_view name) -> std::optional<std::uint64_t> {
+    const auto at = std::ranges::find(lines[0], name);
+    return at == lines[0].end() ? std::nullopt : number_in(lines[1][static_cast<std::size_t>(at - lines[0].begin())]);
+  };
+  const auto sent = value("OutSegs"), again = value("RetransSegs");
+  if (!sent || !again) return std::nullopt;
+  return Segments{.sent = *sent, .sent_again = *again};
+}
+
+OwnTroubles::Counters OwnTroubles::read() const {
+  return {.main_wait = processor_wait(files_.main_thread),
+          .this_wait = processor_wait(files_.this_thread),
+          .this_thread = ::gettid(),
+          .segments = segments_in(files_.tcp)};
+}
+
+RankTroubles OwnTroubles::between(const Counters& before, const Counters& after, Duration time) {
+  const auto waited = [time](const auto& from, const auto& to) -> std::uint8_t {
+    if (!from || !to || *to <= *from) return 0;
+    return percent(static_cast<std::uint64_t>((*to - *from).count()), static_cast<std::uint64_t>(time.count()));
+  };
+  RankTroubles found{.processor_wait = waited(before.main_wait, after.main_wait)};
+  if (before.this_thread == after.this_thread)
+    found.processor_wait = std::max(found.processor_wait, waited(before.this_wait, after.this_wait));
+  if (!before.segments || !after.segments || after.segments->sent_again < before.segments->sent_again) return found;
+  const std::uint64_t sent = after.segments->sent - std::min(after.segments->sent, before.segments->sent);
+  const std::uint64_t again = after.segments->sent_again - before.segments->sent_again;
+  if (sent + again >= kSegmentsMin) found.sent_again = percent(again, sent + again);
+  return found;
+}
+
+bool OwnTroubles::look(transport::TimePoint now) {
+  if (read_at_ && now - *read_at_ < kPeriod) return false;
+  Counters counters = read();
+  if (read_at_) last_ = {between(counters_, counters, now - *read_at_), last_[0]};
+  counters_ = std::move(counters);
+  read_at_ = now;
+  const bool troubled = current().any();
+  return std::exchange(told_, troubled) || troubled;
+}
+
+RankTroubles OwnTroubles::current() const noexcept {
+  return {.processor_wait = std::max(last_[0].processor_wait, last_[1].processor_wait),
+          .sent_again = std::max(last_[0].sent_again, last_[1].sent_again)};
+}
+
+}  // namespace tributary::client

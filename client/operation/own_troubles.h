@@ -1,0 +1,60 @@
+#pragma once
+// Finds this rank's own troubles (tributary/protocol/rank_troubles.h) in the kernel's counters, twice a second: the time
+// for which its main thread, or the thread that drives its connections, was ready to run and got no processor, and the
+// TCP segments that its host sent again.
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tributary/protocol/rank_troubles.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+/// The time for which a thread has been ready to run, and has not run, since it began. `schedstat`: a file such as
+/// /proc/self/schedstat. Nothing if the kernel does not count it.
+[[nodiscard]] std::optional<transport::Duration> processor_wait(const std::string& schedstat);
+
+/// One thread at a time uses an object.
+class OwnTroubles {
+ public:
+  static constexpr transport::Duration kPeriod = std::chrono::milliseconds(500);
+  struct Files {
+    std::string main_thread = "/proc/self/schedstat", this_thread = "/proc/thread-self/schedstat";
+    std::string tcp = "/proc/self/net/snmp";
+  };
+
+  OwnTroubles() : OwnTroubles(Files{}) {}
+  explicit OwnTroubles(Files files) : files_(std::move(files)) {}
+
+  /// Reads the counters if a period is over. Returns whether the others should be told current(): there are troubles, or
+  /// there were, and they are over.
+  bool look(transport::TimePoint now);
+  /// Returns the troubles of the last second.
+  [[nodiscard]] RankTroubles current() const noexcept;
+
+ private:
+  struct Segments {
+    std::uint64_t sent = 0, sent_again = 0;
+  };
+  struct Counters {
+    std::optional<transport::Duration> main_wait, this_wait;
+    pid_t this_thread = 0;
+    std::optional<Segments> segments;
+  };
+  [[nodiscard]] Counters read() const;
+  [[nodiscard]] static std::optional<Segments> segments_in(const std::string& file);
+  [[nodiscard]] static RankTroubles between(const Counters& before, const Counters& after, transport::Duration time);
+
+  const Files files_;
+  std::optional<transport::TimePoint> read_at_;
+  Counters counters_;
+  std::array<RankTroubles, 2> last_{};  // of the last period, and of the one before
+  bool told_ = false;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,72 @@
+#pragma once
+// The troubles that a rank finds at itself, which the processes that wait for it cannot see: its threads wait for a
+// processor, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0 in
+// `progress`. They are guesses: another cause may lie beside them, and a rank may say what it likes.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "tributary/protocol/late_rank.h"
+
+namespace tributary {
+
+struct RankTroubles {
+  std::uint8_t processor_wait = 0;  // percent of the last time for which its thread was ready to run and did not run
+  std::uint8_t sent_again = 0;      // percent of its host's TCP segments that were sent again
+  friend bool operator==(const RankTroubles&, const RankTroubles&) = default;
+
+  static constexpr std::uint8_t kProcessorWaitMin = 40, kSentAgainMin = 5;
+  /// Returns whether there is a trouble that may make the rank late.
+  [[nodiscard]] bool any() const noexcept {
+    return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin;
+  }
+};
+
+/// How long a word about troubles counts.
+inline constexpr std::chrono::seconds kTroublesValid{3};
+
+/// The field `count` of an `ask` frame that tells troubles. 0, as in any other `ask` frame: it tells nothing.
+[[nodiscard]] constexpr std::uint64_t encode(const RankTroubles& t) noexcept {
+  return std::uint64_t{1} << 63 | std::uint64_t{t.sent_again} << 8 | t.processor_wait;
+}
+[[nodiscard]] constexpr bool tells_troubles(std::uint64_t count) noexcept {
+  return count >> 63 != 0;
+}
+[[nodiscard]] constexpr RankTroubles decode_troubles(std::uint64_t count) noexcept {
+  const auto percent = [count](unsigned shift) {
+    return static_cast<std::uint8_t>(std::min<std::uint64_t>(count >> shift & 0xFF, 100));
+  };
+  return {.processor_wait = percent(0), .sent_again = percent(8)};
+}
+
+/// Returns the cause that the rank's own troubles give; `otherwise` if they give none. `others`: the means of the other
+/// ranks. If most ranks have the same trouble, it does not tell why this one is late.
+[[nodiscard]] constexpr LateCause cause_of(const RankTroubles& own, const RankTroubles& others,
+                                           LateCause otherwise) noexcept {
+  const auto stands_out = [](std::uint8_t value, std::uint8_t mean, std::uint8_t least) {
+    return value >= least && 2U * value >= 3U * mean;
+  };
+  if (stands_out(own.processor_wait, others.processor_wait, RankTroubles::kProcessorWaitMin)) return LateCause::no_cpu;
+  if (stands_out(own.sent_again, others.sent_again, RankTroubles::kSentAgainMin)) return LateCause::lossy_link;
+  return otherwise;
+}
+
+/// The means of the troubles of several ranks.
+class TroublesMean {
+ public:
+  void add(const RankTroubles& one) noexcept {
+    processor_wait_ += one.processor_wait;
+    sent_again_ += one.sent_again;
+    ++count_;
+  }
+  [[nodiscard]] RankTroubles mean() const noexcept {
+    const std::uint32_t count = std::max(count_, 1U);
+    return {.processor_wait = static_cast<std::uint8_t>(processor_wait_ / count),
+            .sent_again = static_cast<std::uint8_t>(sent_again_ / count)};
+  }
+
+ private:
+  std::uint32_t processor_wait_ = 0, sent_again_ = 0, count_ = 0;
+};
+
+}  // namespace tributary

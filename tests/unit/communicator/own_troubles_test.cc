@@ -1,0 +1,134 @@
+// A rank finds its own troubles in the kernel's counters.
+#include "client/operation/own_troubles.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+class OwnTroublesTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  void wait_of(const std::string& path, std::chrono::nanoseconds waited) {
+    write(path, "1090062 " + std::to_string(waited.count()) + " 8\n");
+  }
+  void segments(std::uint64_t sent, std::uint64_t again) {
+    write(files_.tcp, "Ip: Forwarding\nIp: 1\nTcp: RtoMin ActiveOpens OutSegs RetransSegs InErrs\nTcp: 200 7 " +
+                          std::to_string(sent) + " " + std::to_string(again) + " 0\n");
+  }
+  /// Lets a period go by. Returns whether the others should be told.
+  bool look() { return troubles_.look(now_ += OwnTroubles::kPeriod); }
+
+  const std::string folder_ = testing::TempDir() + "own-troubles-" + std::to_string(::getpid());
+  const OwnTroubles::Files files_{folder_ + "/main", folder_ + "/this", folder_ + "/tcp"};
+  OwnTroubles troubles_{files_};
+  transport::TimePoint now_{1h};
+};
+
+TEST_F(OwnTroublesTest, AThreadThatWaitsForAProcessorIsATrouble) {
+  wait_of(files_.main_thread, 1s);
+  EXPECT_FALSE(look()) << "one reading says nothing";
+  EXPECT_FALSE(troubles_.current().any());
+  wait_of(files_.main_thread, 1300ms);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().processor_wait, 60);
+  EXPECT_TRUE(look()) << "the last second counts";
+  EXPECT_TRUE(look()) << "the others learn that it is over";
+  EXPECT_EQ(troubles_.current(), RankTroubles{});
+  EXPECT_FALSE(look());
+}
+
+TEST_F(OwnTroublesTest, TheThreadThatLooksCountsToo) {
+  wait_of(files_.main_thread, 1s);
+  wait_of(files_.this_thread, 1s);
+  static_cast<void>(look());
+  wait_of(files_.main_thread, 1050ms);
+  wait_of(files_.this_thread, 1400ms);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().processor_wait, 80);
+}
+
+TEST_F(OwnTroublesTest, LooksOnlyTwiceASecond) {
+  wait_of(files_.main_thread, 0s);
+  static_cast<void>(look());
+  wait_of(files_.main_thread, 1s);
+  EXPECT_FALSE(troubles_.look(now_ + OwnTroubles::kPeriod - 1ms));
+  EXPECT_EQ(troubles_.current().processor_wait, 0);
+}
+
+TEST_F(OwnTroublesTest, SegmentsThatAreSentAgainAreATrouble) {
+  segments(1'000'000, 50);
+  static_cast<void>(look());
+  segments(1'000'450, 100);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().sent_again, 10);
+}
+
+TEST_F(OwnTroublesTest, AFewSegmentsSayNothing) {
+  segments(1000, 0);
+  static_cast<void>(look());
+  segments(1020, 20);
+  EXPECT_FALSE(look());
+  EXPECT_EQ(troubles_.current().sent_again, 0);
+}
+
+TEST_F(OwnTroublesTest, FilesThatAreMissingOrBrokenGiveNoTroubles) {
+  for (const char* text : {"", "x y z\n", "1\n", "Tcp: OutSegs\nTcp: 1 2\n"}) {
+    for (const std::string& file : {files_.main_thread, files_.tcp}) write(file, text);
+    EXPECT_FALSE(look());
+    EXPECT_EQ(troubles_.current(), RankTroubles{});
+  }
+}
+
+// Several threads on one processor: each waits for most of the time.
+TEST(OwnTroublesOfThisThread, AreFoundByTheRealKernel) {
+  if (!processor_wait("/proc/thread-self/schedstat")) GTEST_SKIP() << "the kernel does not count how long threads wait";
+  std::atomic<bool> over{false};
+  std::vector<std::thread> others;
+  OwnTroubles troubles;
+  bool told = false;
+  std::thread([&] {
+    cpu_set_t one{};
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the threads that it starts inherit this
+    for (int i = 0; i < 3; ++i) others.emplace_back([&over] { while (!over.load()) {} });
+    for (const auto end = transport::Clock::now() + 10s; !told && transport::Clock::now() < end;)
+      told = troubles.look(transport::Clock::now());
+  }).join();
+  over.store(true);
+  for (std::thread& other : others) other.join();
+  EXPECT_TRUE(told);
+  EXPECT_GE(troubles.current().processor_wait, RankTroubles::kProcessorWaitMin);
+}
+
+TEST(RankTroublesText, TravelInOneNumber) {
+  const RankTroubles troubles{.processor_wait = 87, .sent_again = 12};
+  EXPECT_TRUE(tells_troubles(encode(troubles)));
+  EXPECT_EQ(decode_troubles(encode(troubles)), troubles);
+  EXPECT_FALSE(tells_troubles(0));
+  EXPECT_EQ(decode_troubles(UINT64_MAX), (RankTroubles{.processor_wait = 100, .sent_again = 100}));
+}
+
+TEST(RankTroublesText, AreTheCauseOnlyIfTheyStandOut) {
+  constexpr RankTroubles none{}, starved{.processor_wait = 80}, lossy{.sent_again = 9};
+  EXPECT_EQ(cause_of(none, none, LateCause::late_call), LateCause::late_call);
+  EXPECT_EQ(cause_of(starved, none, LateCause::late_call), LateCause::no_cpu);
+  EXPECT_EQ(cause_of(starved, {.processor_wait = 70}, LateCause::slow_data), LateCause::slow_data);
+  EXPECT_EQ(cause_of({.processor_wait = 39}, none, LateCause::silent), LateCause::silent);
+  EXPECT_EQ(cause_of(lossy, none, LateCause::slow_data), LateCause::lossy_link);
+  EXPECT_EQ(cause_of(lossy, {.sent_again = 7}, LateCause::slow_data), LateCause::slow_data);
+}
+
+}  // namespace
+}  // namespace tributary::client
