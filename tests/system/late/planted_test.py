@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Slow ranks and hangs that are planted among 16 ranks are named in time, with the right cause.
+
+    planted_test.py BUILD [--all] [NAME...]
+
+Each job has 16 ranks. A case makes one of them slow, or lets it hang, and measures the time until the manager's list and
+the log of rank 0 name it. The earlier one counts. Without --all it runs the cases of the default test; names choose cases.
+The table at the end has the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RANKS, VICTIM = 16, 11
+NAMED_WITHIN_SECONDS = 2.0
+START_SECONDS, NAMED_SECONDS_MAX = 120.0, 20.0
+SETTLE_SECONDS = 3.0
+LINE = re.compile(r"rank (?P<rank>\d+)(?: on host \S+)? is late by (?P<ms>\d+) ms(?:, \d+ operations? behind)?(?: \((?P<cause>[^)]*)\))?; ")
+LOST = re.compile(r"aggregator (?P<name>\S+) \(\S+\) does not answer|an aggregator hangs")
+CAUSES = {"late-call": "it begins its operations late", "slow-data": "its data come slowly", "silent": "nothing comes from it",
+          "no-cpu": "its thread waits for a processor", "lossy-link": "its host sends packets again"}
+
+
+@dataclass
+class Shape:
+    """How a job runs: the options of `tributary run`, variables, and the arguments of each rank behind its folder."""
+
+    options: list[str]
+    variables: dict[str, str]
+    work: list[str]  # elements, work, rest, sleep in ms
+    ready: str  # text in rank 0's log once the ranks use the path
+    ranks_by_host: int = 0  # the names of the hosts change after so many ranks; 0: one host
+
+
+TREE = ["--ranks", str(RANKS), "--aggregators", "5", "--levels", "2"]
+LINKS = ["--hosts", str(RANKS), "--link", "200Mbit", "--aggregators", "5", "--levels", "2"]
+IN_USE = "in-network reduction in use"
+SHAPES = {
+    "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "10", "200", "1500"], IN_USE),
+    "links": Shape(LINKS, {"TRIBUTARY_TUNING": "off"}, ["524288", "2", "200", "1500"], IN_USE),
+    "ranks": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {"TRIBUTARY_LOCAL": "off"}, ["4096", "20", "400", "5000"], "no manager"),
+    "hosts": Shape(TREE, {"TRIBUTARY_TUNING": "off"}, ["4096", "20", "400", "5000"], IN_USE, ranks_by_host=4),
+    "memory": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {}, ["4096", "20", "400", "5000"], "in shared memory"),
+}
+
+
+@dataclass
+class Case:
+    shape: str
+    plant: str
+    cause: str  # the cause that rank 0's log must give; empty: an aggregator must be named
+    daily: bool = False
+    needs_root: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.shape}-{self.plant}"
+
+
+CASES = [
+    Case("tree", "sleep", "late-call", daily=True),
+    Case("tree", "cpu", "no-cpu", daily=True, needs_root=True),
+    Case("tree", "stop", "silent", daily=True),
+    Case("tree", "skip", "silent"),
+    Case("tree", "loop", "silent"),
+    Case("tree", "aggregator", "", daily=True),
+    Case("links", "link", "slow-data", needs_root=True),
+    Case("links", "loss", "lossy-link", needs_root=True),
+    Case("ranks", "sleep", "late-call", daily=True),
+    Case("ranks", "cpu", "no-cpu", needs_root=True),
+    Case("ranks", "stop", "silent"),
+    Case("ranks", "skip", "late-call"),
+    Case("ranks", "loop", "late-call"),
+    Case("hosts", "sleep", "late-call"),
+    Case("hosts", "cpu", "no-cpu", needs_root=True),
+    Case("hosts", "stop", "silent", daily=True),
+    Case("hosts", "skip", "late-call"),
+    Case("hosts", "loop", "late-call"),
+    Case("memory", "sleep", "late-call"),
+    Case("memory", "cpu", "no-cpu", needs_root=True),
+    Case("memory", "stop", "late-call"),
+    Case("memory", "skip", "late-call"),
+]
+
+
+@dataclass
+class Named:
+    """When each source named somebody, in seconds after the plant, and with which cause."""
+
+    manager: tuple[float, str] | None = None
+    log: tuple[float, str] | None = None
+    who: list[str] = field(default_factory=list)
+
+
+class Job:
+    def __init__(self, build: Path, shape: Shape) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="tributary-planted-"))
+        self.build, self.shape = build, shape
+        self.lines: list[tuple[float, str]] = []
+        self.undo: list = []
+        host = f"export TRIBUTARY_HOST_ID=host-$((RANK / {shape.ranks_by_host})); " if shape.ranks_by_host else ""
+        script = (f"{host}echo $TRIBUTARY_MANAGER > {self.folder}/url; echo $$ > {self.folder}/pid-$RANK; "
+                  f"exec {build}/tests/system/late/tributary_planted_rank {self.folder} {' '.join(shape.work)}")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRIBUTARY_")}
+        environment |= {"TRIBUTARY_LOG": "info", "TRIBUTARY_TIMEOUT": "120", "TRIBUTARY_STATUS_DIR": "off"} | shape.variables
+        self.process = subprocess.Popen([build / "client/cli/tributary", "run", *shape.options, "--", "sh", "-c", script], env=environment, text=True,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        for line in self.process.stderr:
+            self.lines.append((time.monotonic(), line))
+
+    def text(self) -> str:
+        return "".join(line for _, line in list(self.lines))
+
+    def wait_until_ready(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        while self.shape.ready not in self.text():
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise AssertionError(f"the ranks do not work:\n{self.text()[-3000:]}")
+            time.sleep(0.05)
+        time.sleep(SETTLE_SECONDS)
+        if late := LINE.search(self.text()):
+            raise AssertionError(f"a rank is late before any is made slow: {late[0]}")
+
+    def pid(self, rank: int = VICTIM) -> int:
+        return int((self.folder / f"pid-{rank}").read_text())
+
+    def aggregators(self) -> list[int]:
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                name, _, rest = entry.read_text().rpartition(")")
+                if "(tributary-aggre" in name and int(rest.split()[1]) == self.process.pid:
+                    found.append(int(entry.parent.name))
+        return sorted(found)
+
+    def late_at_manager(self) -> list[dict]:
+        if self.shape.options[0] == "--hosts" or "0" == self.shape.options[-1]:
+            return []
+        url = (self.folder / "url").read_text().strip()
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            with urllib.request.urlopen(url + "/v1/groups", timeout=2) as answer:
+                return [late for group in json.load(answer)["groups"] for late in group["late"]]
+        return []
+
+    # ---- what is planted
+
+    def plant(self, what: str) -> None:
+        file = self.folder / f"plant-{VICTIM}"
+        if what in ("sleep", "skip", "loop"):
+            file.write_text(what)
+            self.undo.append(lambda: file.unlink(missing_ok=True))
+        elif what == "stop":
+            self.stop(self.pid())
+        elif what == "aggregator":
+            self.stop(self.aggregators()[-1])
+        elif what == "cpu":
+            self.hog()
+        else:
+            shape = "tbf rate 5mbit burst 32kb latency 2000ms" if what == "link" else "netem loss 25%"
+            self.in_namespace(f"tc qdisc replace dev eth0 root {shape}")
+
+    def stop(self, pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        self.undo.append(lambda: os.kill(pid, signal.SIGCONT))
+
+    def in_namespace(self, command: str) -> None:
+        subprocess.run(["nsenter", "--target", str(self.pid()), "--net", *command.split()], check=True, capture_output=True)
+
+    def hog(self) -> None:
+        """A process that computes without a pause, on the only processor on which the rank may still run, and before it."""
+        core = max(os.sched_getaffinity(0))
+        pid = self.pid()
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setaffinity(int(task.name), {core})
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(task.name), 19)
+        hog = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+        os.sched_setaffinity(hog.pid, {core})
+        os.setpriority(os.PRIO_PROCESS, hog.pid, -20)
+        for process, nice in ((pid, 19), (hog.pid, -20)):  # where each session is a group of the scheduler
+            with contextlib.suppress(OSError):
+                Path(f"/proc/{process}/autogroup").write_text(str(nice))
+
+        def end() -> None:
+            hog.kill()
+            hog.wait()
+
+        self.undo.append(end)
+
+    # ---- who is named
+
+    def watch(self, case: Case) -> Named:
+        """Plants, and returns who was named when."""
+        named = Named()
+        begin = time.monotonic()
+        self.plant(case.plant)
+        while time.monotonic() - begin < NAMED_SECONDS_MAX and not self.enough(named, case):
+            for late in self.late_at_manager() if case.cause else []:
+                named.who.append(f"rank {late['rank']}")
+                if named.manager is None:
+                    named.manager = (time.monotonic() - begin, late["cause"])
+            for at, line in [(at, line) for at, line in list(self.lines) if at >= begin]:
+                found = (LINE if case.cause else LOST).search(line)
+                if found and named.log is None:
+                    named.log = (at - begin, found["cause"] or "" if case.cause else found[0])
+                    named.who.append(f"rank {found['rank']}" if case.cause else "aggregator")
+            time.sleep(0.02)
+        return named
+
+    def enough(self, named: Named, case: Case) -> bool:
+        has_manager = case.cause and case.shape == "tree"
+        return named.log is not None and (named.manager is not None or not has_manager)
+
+    def end(self) -> None:
+        for undo in self.undo:
+            with contextlib.suppress(OSError):
+                undo()
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=30)
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stderr.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def check(named: Named, case: Case) -> str:
+    """Returns what is wrong; empty if nothing is."""
+    times = [at for at, _ in filter(None, (named.manager, named.log))]
+    if not times:
+        return "nobody is named"
+    expected = {f"rank {VICTIM}"} if case.cause else {"aggregator"}
+    if set(named.who) != expected:
+        return f"named: {', '.join(sorted(set(named.who)))}"
+    if min(times) >= NAMED_WITHIN_SECONDS:
+        return f"named after {min(times):.2f} s"
+    if case.cause and named.log and named.log[1] != CAUSES[case.cause]:
+        return f"rank 0 says '{named.log[1]}'"
+    return ""
+
+
+def why_not(case: Case) -> str:
+    if case.needs_root and os.geteuid() != 0:
+        return "needs root"
+    if case.shape == "links" and not (shutil.which("tc") and shutil.which("nsenter")):
+        return "needs tc and nsenter"
+    return ""
+
+
+def run(case: Case, build: Path) -> tuple[str, str]:
+    """Returns a row of the table, and what is wrong."""
+    if reason := why_not(case):
+        return f"| {case.shape} | {case.plant} | - | - | left out: {reason} |", ""
+    job = Job(build, SHAPES[case.shape])
+    try:
+        job.wait_until_ready()
+        named = job.watch(case)
+        wrong = check(named, case)
+        if wrong:
+            print(f"--- {case.name}: {wrong}\n{job.text()[-3000:]}", flush=True)
+    finally:
+        job.end()
+    show = lambda source: "-" if source is None else f"{source[0]:.2f}"  # noqa: E731: a short name for one column
+    words = named.log[1] if named.log else named.manager[1] if named.manager else ""
+    return f"| {case.shape} | {case.plant} | {show(named.manager)} | {show(named.log)} | {words} |", wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    chosen = [case for case in CASES if (case.name in arguments.names if arguments.names else arguments.all or case.daily)]
+    rows, failed = [], []
+    for case in chosen:
+        try:
+            row, wrong = run(case, arguments.build.resolve())
+        except AssertionError as error:
+            row, wrong = f"| {case.shape} | {case.plant} | - | - | |", str(error)
+        print(row, flush=True)
+        rows.append(row)
+        if wrong:
+            failed.append(f"{case.name}: {wrong}")
+    print("\n| path | planted | manager, s | log of rank 0, s | cause in the log |\n|---|---|---|---|---|\n" + "\n".join(rows))
+    for line in failed:
+        print(f"FAILED {line}")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
