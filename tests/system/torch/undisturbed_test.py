@@ -115,7 +115,7 @@ def main() -> int:
             cluster.stop()
     print(f"{done['steps']} steps in {SECONDS:.0f} s, path {done['path']}, load {os.getloadavg()[1]:.1f}; named as late: {len(named)}")
     print("\n".join(named[:50]))
-    assert done["path"] == "in_network", done
+    assert done["path"] == "in-network", done
     return 1 if named else 0
 
 
