@@ -21,7 +21,8 @@ class LateCauses {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::nanoseconds;
-  static constexpr Duration kSilent = std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
+  static constexpr Duration kSilent =
+      std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
 
   explicit LateCauses(std::uint32_t children) : children_(children) {}
 

@@ -25,18 +25,16 @@ std::optional<Endpoint> HostPath::open(const std::vector<std::string>& host_toke
 }
 
 void HostPath::make(hosts::HostMap map) {
-  level_ =
-      std::make_unique<HostLevel>(HostLevel::Parts{.transport = shared_.transport,
-                                                   .service = parts_.service,
-                                                   .settings = shared_.settings,
-                                                   .map = std::move(map),
-                                                   .done = parts_.done,
-                                                   .path_changed = shared_.rank() == 0 ? parts_.path_changed : nullptr,
-                                                   .second_way = parts_.second_way,
-                                                   .late = parts_.late,
-                                                   .came = [this](const Operation& operation) {
-                                                     shared_.part_came(operation.number, shared_.clock.now());
-                                                   }});
+  level_ = std::make_unique<HostLevel>(HostLevel::Parts{
+      .transport = shared_.transport,
+      .service = parts_.service,
+      .settings = shared_.settings,
+      .map = std::move(map),
+      .done = parts_.done,
+      .path_changed = shared_.rank() == 0 ? parts_.path_changed : nullptr,
+      .second_way = parts_.second_way,
+      .late = parts_.late,
+      .came = [this](const Operation& operation) { shared_.part_came(operation.number, shared_.clock.now()); }});
 }
 
 void HostPath::meet(const Endpoint& place) {

@@ -140,7 +140,8 @@ Result<Progress> decode_progress(const std::string& body) {
     p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();
     const auto percent = [&object](const char* name, std::uint8_t& into) {
-      if (const auto it = object.find(name); it != object.end()) into = std::min<std::uint8_t>(json_number<std::uint8_t>(*it), 100);
+      if (const auto it = object.find(name); it != object.end())
+        into = std::min<std::uint8_t>(json_number<std::uint8_t>(*it), 100);
     };
     percent("processor_wait", p.troubles.processor_wait);
     percent("sent_again", p.troubles.sent_again);

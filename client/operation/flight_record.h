@@ -137,7 +137,7 @@ class FlightRecord {
   std::atomic<std::uint64_t> busy_{0};  // nanoseconds, see Snapshot
   std::uint64_t last_end_ = 0;          // end of the last operation whose time is in busy_
   OperationCounts counts_;
-  std::array<Slot, kEntries + 1> slots_{};  // the ring, and passed()
+  std::array<Slot, kEntries + 1> slots_{};                             // the ring, and passed()
   std::array<std::atomic<std::uint64_t>, kEntries + 1> last_bytes_{};  // by slot; of use only if parts have come
   SegmentTrace segments_{kTracedSegments};
   mutable std::mutex mutex_;

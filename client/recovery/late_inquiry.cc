@@ -29,9 +29,8 @@ std::vector<LateRank> LateInquiry::late(transport::Duration lag) const {
   std::vector<LateRank> late;
   for (std::uint32_t rank = 0; rank < answers_.size() && late.size() < kLateRanksMax; ++rank) {
     if (answers_[rank] == Answer::called) continue;
-    late.push_back({.rank = rank,
-                    .lag = std::chrono::duration_cast<std::chrono::milliseconds>(lag),
-                    .cause = cause_for(rank)});
+    late.push_back(
+        {.rank = rank, .lag = std::chrono::duration_cast<std::chrono::milliseconds>(lag), .cause = cause_for(rank)});
   }
   return late;
 }

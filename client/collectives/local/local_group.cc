@@ -336,7 +336,8 @@ void LocalGroup::say_who_is_late(TimePoint now) {
     late_process_.look(*rank, processes_[*rank].number(), now);
     cause = late_process_.cause(*rank, processes_[*rank].number(), now, cause);
   }
-  if (*waits_since_ > absences_.ago(LateLog::kAfter, now)) return;  // only a look at the process, before the time is over
+  if (*waits_since_ > absences_.ago(LateLog::kAfter, now))
+    return;  // only a look at the process, before the time is over
   looked_for_late_ = true;
   late_log_.take({{.rank = *rank,
                    .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),

@@ -73,11 +73,8 @@ void obey(const std::string& file, std::chrono::milliseconds sleep) {
 tributary_comm* meet(const cli::Launch& launch) {
   cli::IdBytes bytes{};
   tributary_unique_id id{};
-  const cli::IdMeeting meeting{.rank = launch.rank,
-                               .ranks = launch.ranks,
-                               .host = launch.master_host,
-                               .port = launch.master_port,
-                               .job = {}};
+  const cli::IdMeeting meeting{
+      .rank = launch.rank, .ranks = launch.ranks, .host = launch.master_host, .port = launch.master_port, .job = {}};
   if (launch.rank == 0) {
     if (tributary_get_unique_id(&id) != TRIBUTARY_OK) give_up("tributary_get_unique_id");
     std::memcpy(bytes.data(), id.bytes, bytes.size());

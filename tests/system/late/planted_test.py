@@ -31,7 +31,7 @@ NAMED_WITHIN_SECONDS = 2.0
 START_SECONDS, NAMED_SECONDS_MAX = 120.0, 20.0
 SETTLE_SECONDS = 3.0
 LINE = re.compile(r"rank (?P<rank>\d+)(?: on host \S+)? is late by (?P<ms>\d+) ms(?:, \d+ operations? behind)?(?: \((?P<cause>[^)]*)\))?; ")
-LOST = re.compile(r"aggregator (?P<name>\S+) \(\S+\) does not answer|an aggregator hangs")
+LOST = re.compile(r"not in use: aggregator [^ ,]+|an aggregator hangs")
 CAUSES = {"late-call": "it begins its operations late", "slow-data": "its data come slowly", "silent": "nothing comes from it",
           "no-cpu": "its thread waits for a processor", "lossy-link": "its host sends packets again"}
 
@@ -45,13 +45,14 @@ class Shape:
     work: list[str]  # elements, work, rest, sleep in ms
     ready: str  # text in rank 0's log once the ranks use the path
     ranks_by_host: int = 0  # the names of the hosts change after so many ranks; 0: one host
+    hog: int = -18  # how nice the process is that takes the rank's processor
 
 
 TREE = ["--ranks", str(RANKS), "--aggregators", "5", "--levels", "2"]
 LINKS = ["--hosts", str(RANKS), "--link", "200Mbit", "--aggregators", "5", "--levels", "2"]
 IN_USE = "in-network reduction in use"
 SHAPES = {
-    "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "10", "200", "1500"], IN_USE),
+    "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "10", "200", "800"], IN_USE, hog=-15),
     "links": Shape(LINKS, {"TRIBUTARY_TUNING": "off"}, ["524288", "2", "200", "1500"], IN_USE),
     "ranks": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {"TRIBUTARY_LOCAL": "off"}, ["4096", "20", "400", "5000"], "no manager"),
     "hosts": Shape(TREE, {"TRIBUTARY_TUNING": "off"}, ["4096", "20", "400", "5000"], IN_USE, ranks_by_host=4),
@@ -113,7 +114,7 @@ class Job:
         self.build, self.shape = build, shape
         self.lines: list[tuple[float, str]] = []
         self.undo: list = []
-        host = f"export TRIBUTARY_HOST_ID=host-$((RANK / {shape.ranks_by_host})); " if shape.ranks_by_host else ""
+        host = f"export TRIBUTARY_HOST_ID=worker-$((RANK / {shape.ranks_by_host})); " if shape.ranks_by_host else ""
         script = (f"{host}echo $TRIBUTARY_MANAGER > {self.folder}/url; echo $$ > {self.folder}/pid-$RANK; "
                   f"exec {build}/tests/system/late/tributary_planted_rank {self.folder} {' '.join(shape.work)}")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TRIBUTARY_")}
@@ -186,17 +187,13 @@ class Job:
     def hog(self) -> None:
         """A process that computes without a pause, on the only processor on which the rank may still run, and before it."""
         core = max(os.sched_getaffinity(0))
-        pid = self.pid()
-        for task in Path(f"/proc/{pid}/task").iterdir():
+        for task in Path(f"/proc/{self.pid()}/task").iterdir():
             os.sched_setaffinity(int(task.name), {core})
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            os.setpriority(os.PRIO_PROCESS, int(task.name), 19)
         hog = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
         os.sched_setaffinity(hog.pid, {core})
-        os.setpriority(os.PRIO_PROCESS, hog.pid, -20)
-        for process, nice in ((pid, 19), (hog.pid, -20)):  # where each session is a group of the scheduler
-            with contextlib.suppress(OSError):
-                Path(f"/proc/{process}/autogroup").write_text(str(nice))
+        os.setpriority(os.PRIO_PROCESS, hog.pid, self.shape.hog)
+        with contextlib.suppress(OSError):  # where each session is a group of the scheduler
+            Path(f"/proc/{hog.pid}/autogroup").write_text(str(self.shape.hog))
 
         def end() -> None:
             hog.kill()

@@ -5,6 +5,7 @@
 
 #include "aggregator/worker/operation_progress.h"
 #include "tests/unit/aggregator/worker_rig.h"
+#include "tributary/protocol/rank_troubles.h"
 
 namespace tributary::aggregator::test {
 namespace {

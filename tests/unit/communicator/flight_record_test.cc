@@ -227,7 +227,9 @@ TEST_F(FlightRecordTest, AReaderNeverSeesAMixtureOfTwoOperations) {
       EXPECT_EQ(entry.signature, signature_of(entry.number + 1));
       EXPECT_EQ(entry.queued, at(seconds));
       const bool has_ended = entry.outcome == FlightOutcome::success;
-      if (entry.first_byte) EXPECT_EQ(entry.first_byte, at(seconds));
+      if (entry.first_byte) {
+        EXPECT_EQ(entry.first_byte, at(seconds));
+      }
       EXPECT_EQ(entry.last_byte, entry.first_byte);
       EXPECT_EQ(entry.ended, has_ended ? std::optional(at(seconds)) : std::nullopt);
     }

@@ -102,7 +102,11 @@ TEST(OwnTroublesOfThisThread, AreFoundByTheRealKernel) {
     CPU_ZERO(&one);
     CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the threads that it starts inherit this
-    for (int i = 0; i < 3; ++i) others.emplace_back([&over] { while (!over.load()) {} });
+    for (int i = 0; i < 3; ++i)
+      others.emplace_back([&over] {
+        while (!over.load()) {
+        }
+      });
     for (const auto end = transport::Clock::now() + 10s; !told && transport::Clock::now() < end;)
       told = troubles.look(transport::Clock::now());
   }).join();

@@ -17,9 +17,7 @@ struct RankTroubles {
 
   static constexpr std::uint8_t kProcessorWaitMin = 40, kSentAgainMin = 5;
   /// Returns whether there is a trouble that may make the rank late.
-  [[nodiscard]] bool any() const noexcept {
-    return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin;
-  }
+  [[nodiscard]] bool any() const noexcept { return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin; }
 };
 
 /// How long a word about troubles counts.
