@@ -44,6 +44,12 @@ std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   return "rank " + std::to_string(name) + " on host " + settings.hosts[rank];
 }
 
+/// Returns the name of a late rank. An aggregator cannot see for which rank of its host a leader waits.
+std::string late_name(const CoordinatorSettings& settings, std::uint32_t rank) {
+  if (settings.known_as.empty()) return rank_name(settings, rank);
+  return "rank " + std::to_string(settings.known_as[rank]) + " or another rank of host " + settings.hosts[rank];
+}
+
 /// Returns whether the answer has rates for the trees of this epoch, and these rates differ much from `last`.
 bool tells_other_rates(const GroupLease& lease, std::uint32_t epoch, const PathRates& last) {
   return lease.epoch == epoch && lease.rates != PathRates{} && tuning::differ(last, lease.rates);
@@ -53,7 +59,7 @@ bool tells_other_rates(const GroupLease& lease, std::uint32_t epoch, const PathR
 LateLog::Group group_of_late(const CoordinatorSettings& settings) {
   return {.members = settings.nranks,
           .ranks = std::max(settings.processes, settings.nranks),
-          .name_of = [&settings](std::uint32_t rank) { return rank_name(settings, rank); }};
+          .name_of = [&settings](std::uint32_t rank) { return late_name(settings, rank); }};
 }
 
 /// Returns the operation if it stands still and no tree carries it.
