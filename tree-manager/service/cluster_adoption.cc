@@ -85,10 +85,12 @@ Status Cluster::catch_up(Group& known, GroupRecord group) {
 
 /// Reserves the memory of the group's trees even if there is no room: the trees already use it.
 void Cluster::put_in_place(Group& place, GroupRecord group) {
+  const bool known = place.record != nullptr;
   place.record = std::make_shared<const GroupRecord>(std::move(group));
   place.planned_at_generation = generation_;
   allotments_.add(*fabric_, *place.record);
   ++stats_.groups_adopted;
+  settings_.events->adopted(clock_.unix_milliseconds(), *place.record, known);
   spdlog::info("group {} of job {} adopted at epoch {} from its own record: {} ranks, {} lanes", place.record->id,
                place.record->job, place.record->epoch, place.record->hosts.size(), place.record->lanes.size());
   for (const std::string& name : overcommitted()) {

@@ -19,6 +19,10 @@ std::string lanes_words(const GroupRecord& group) {
   return std::to_string(group.lanes.size()) + (group.lanes.size() == 1 ? " lane" : " lanes");
 }
 
+std::string ranks_words(const GroupRecord& group) {
+  return std::to_string(group.hosts.size()) + (group.hosts.size() == 1 ? " rank" : " ranks");
+}
+
 std::string with_reason(std::string text, const std::string& reason) {
   return reason.empty() ? text : text + ": " + reason;
 }
@@ -39,9 +43,15 @@ void ClusterEvents::begin(std::int64_t now_ms) {
 }
 
 void ClusterEvents::made(std::int64_t now_ms, const GroupRecord& group) {
-  const std::string ranks = std::to_string(group.hosts.size()) + (group.hosts.size() == 1 ? " rank" : " ranks");
-  log_.add(now_ms, of(EventKind::group_made, group, ranks + ", " + lanes_words(group)));
+  log_.add(now_ms, of(EventKind::group_made, group, ranks_words(group) + ", " + lanes_words(group)));
   if (group.lanes.empty()) log_.add(now_ms, of(EventKind::denied, group, with_reason("got no trees", group.reason)));
+}
+
+void ClusterEvents::adopted(std::int64_t now_ms, const GroupRecord& group, bool known) {
+  const std::string what = known ? "the manager had older trees of it" : "the manager had lost it";
+  log_.add(now_ms, of(EventKind::group_adopted, group,
+                      what + ", and has it again from the job's record: " + ranks_words(group) + ", " +
+                          lanes_words(group) + ", epoch " + std::to_string(group.epoch)));
 }
 
 void ClusterEvents::ended(std::int64_t now_ms, const GroupRecord& group, const std::string& why) {

@@ -22,6 +22,8 @@ class ClusterEvents {
   void begin(std::int64_t now_ms);
 
   void made(std::int64_t now_ms, const GroupRecord& group);
+  /// Tells a group that its job's record has brought back. `known`: the manager knew it, with older trees.
+  void adopted(std::int64_t now_ms, const GroupRecord& group, bool known);
   /// `why`: "was given back", or "did not renew its lease".
   void ended(std::int64_t now_ms, const GroupRecord& group, const std::string& why);
   /// Tells what a request for other trees has changed. `failed`: the aggregators that it reports.

@@ -9,6 +9,7 @@ namespace tributary::manager {
 
 enum class EventKind : std::uint8_t {
   group_made,
+  group_adopted,  // the manager had lost a group, or its newest trees, and has them again from the job's record
   group_ended,
   tree_lost,   // a group saw an aggregator of its trees fail, or has no trees any more
   tree_moved,  // a group has other trees than before

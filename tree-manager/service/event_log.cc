@@ -15,6 +15,8 @@ std::string_view to_string(EventKind kind) noexcept {
   switch (kind) {
     case EventKind::group_made:
       return "group-made";
+    case EventKind::group_adopted:
+      return "group-adopted";
     case EventKind::group_ended:
       return "group-ended";
     case EventKind::tree_lost:

@@ -6,7 +6,7 @@ import { clock, tenantName } from "/web/words.js";
 const KEPT_MAX = 300;
 const NEW_MS = 3000;
 const BAD = new Set(["tree-lost", "denied", "straggler", "aggregator-suspected", "aggregator-expired"]);
-const GOOD = new Set(["tree-back", "tree-moved", "straggler-over", "aggregator-back", "undrained"]);
+const GOOD = new Set(["group-adopted", "tree-back", "tree-moved", "straggler-over", "aggregator-back", "undrained"]);
 const kept = [];
 
 function itemOf(event) {

@@ -142,6 +142,27 @@ TEST_F(EventsTest, TellAnAggregatorsReturnAndItsEnd) {
   EXPECT_THAT(news(), ElementsAre("aggregator-left", "aggregator-registered"));
 }
 
+TEST_F(EventsTest, TellAGroupThatItsJobsRecordBringsBack) {
+  const GroupGrant first = *ask();
+  const std::uint64_t group = first.descriptor.group;
+  const auto second = cluster_->rebuild_group(group, 1, {"leaf-a"});
+  ASSERT_TRUE(second.has_value());
+  store_ = {};
+  open();
+  known_ = log().last();
+  ASSERT_TRUE(cluster_->adopt_group(group, first.record, nodes(4)).has_value());
+  EXPECT_THAT(news(), ElementsAre("group-adopted"));
+  EXPECT_EQ(last_.group, group);
+  EXPECT_EQ(last_.job, "job");
+  EXPECT_EQ(last_.text, "the manager had lost it, and has it again from the job's record: 4 ranks, 1 lane, epoch 1");
+  ASSERT_TRUE(cluster_->adopt_group(group, second->record, nodes(4)).has_value());
+  EXPECT_THAT(news(), ElementsAre("group-adopted"));
+  EXPECT_THAT(last_.text, HasSubstr("had older trees of it, and has it again from the job's record: 4 ranks"));
+  EXPECT_THAT(last_.text, HasSubstr("epoch 2"));
+  ASSERT_TRUE(cluster_->adopt_group(group, second->record, nodes(4)).has_value());
+  EXPECT_THAT(news(), IsEmpty()) << "a second adoption is a renewal";
+}
+
 TEST_F(EventsTest, AreForgottenByTheNextManager) {
   const std::uint64_t known = known_;
   clock_.advance(10ms);
