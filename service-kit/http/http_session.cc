@@ -282,6 +282,7 @@ void HttpSession::send_chunk(std::optional<std::string> bytes) {
   if (last) flow_.reset();
   stream_.tcp().expires_after(settings_.write_limit);
   const auto sent = [self = shared_from_this(), last](error_code error, std::size_t) {
+    if (error == beast::error::timeout && self->flow_) self->flow_->reader_is_slow();
     if (error) return self->end();
     if (last) return self->drain();
     self->next_chunk();

@@ -137,6 +137,7 @@ Api::Api(FindCluster cluster, ApiSettings settings)
                      }),
       rate_limit_(settings_.requests_per_second_max),
       metrics_(std::make_unique<ApiMetrics>()) {
+  metrics_->show_streams(streams_);
   add_routes();
   add_administration_routes();
 }

@@ -42,18 +42,23 @@ std::string missed_message(std::uint64_t last) {
   return "id: " + std::to_string(last) + "\nevent: missed\ndata: {}\n\n";
 }
 
-std::string messages_of(const EventLog::Page& page, const EventReader& reader) {
+std::string messages_of(const EventLog::Page& page, const EventReader& reader, EventStreams& streams) {
   std::string text = page.missed ? missed_message(page.last) : "";
+  std::size_t heard = 0;
   for (const auto& event : page.events) {
-    if (reader.hears(*event)) text += as_message(*event);
+    if (!reader.hears(*event)) continue;
+    text += as_message(*event);
+    ++heard;
   }
+  streams.count_sent(heard, page.missed);
   return text;
 }
 
 class EventFlow final : public service::HttpFlow {
  public:
-  EventFlow(const EventLog& log, EventReader reader, std::shared_ptr<void> place, std::uint64_t known)
-      : log_(log), reader_(std::move(reader)), place_(std::move(place)), known_(known) {}
+  EventFlow(const EventLog& log, EventStreams& streams, EventReader reader, std::shared_ptr<void> place,
+            std::uint64_t known)
+      : log_(log), streams_(streams), reader_(std::move(reader)), place_(std::move(place)), known_(known) {}
 
   std::optional<std::string> next() override {
     const auto now = steady_clock::now();
@@ -67,14 +72,17 @@ class EventFlow final : public service::HttpFlow {
     // The first id is that before the first event: a reader that gets only a part of this text resumes at it.
     std::string text = begins ? "retry: 1000\nid: " + std::to_string(known_) + "\n\n" : "";
     known_ = page.last;
-    text += messages_of(page, reader_);
+    text += messages_of(page, reader_, streams_);
     if (text.empty() && beats) text = ":\n\n";
     if (!text.empty()) sent_at_ = now;
     return text;
   }
 
+  void reader_is_slow() noexcept override { streams_.count_slow(); }
+
  private:
   const EventLog& log_;
+  EventStreams& streams_;
   const EventReader reader_;
   const std::shared_ptr<void> place_;
   std::uint64_t known_;  // id of the last event that the reader has, or may not hear of
@@ -116,6 +124,7 @@ std::shared_ptr<void> EventStreams::enter(const Caller& caller) {
   const auto found = by_caller_.find(caller.name);
   const bool full = count_ >= kStreamsMax || (caller.stranger && strangers_ >= kStrangersMax) ||
                     (found != by_caller_.end() && found->second >= kStreamsOfOneMax);
+  ++(full ? refused_ : opened_);
   if (full) return nullptr;
   ++by_caller_[caller.name];
   ++count_;
@@ -137,6 +146,19 @@ std::size_t EventStreams::count() const {
   return count_;
 }
 
+EventStreamCounts EventStreams::counts() const {
+  return {.opened = opened_.load(),
+          .refused = refused_.load(),
+          .slow = slow_.load(),
+          .events = events_.load(),
+          .missed = missed_.load()};
+}
+
+void EventStreams::count_sent(std::size_t events, bool missed) noexcept {
+  events_ += events;
+  if (missed) ++missed_;
+}
+
 HttpReply events_reply(const service::HttpHead& head, const EventLog& log, EventStreams& streams, EventReader reader) {
   const auto known = known_event(head);
   if (!known) return error_reply(known.error());
@@ -146,7 +168,7 @@ HttpReply events_reply(const service::HttpHead& head, const EventLog& log, Event
   const std::uint64_t from = known->value_or(log.last());
   if (!reader.live) {
     const EventLog::Page page = log.after(from, EventLog::kEventsMax);
-    reply.body = "retry: 1000\nid: " + std::to_string(from) + "\n\n" + messages_of(page, reader);
+    reply.body = "retry: 1000\nid: " + std::to_string(from) + "\n\n" + messages_of(page, reader, streams);
     return reply;
   }
   auto place = streams.enter(reader.caller);
@@ -155,7 +177,7 @@ HttpReply events_reply(const service::HttpHead& head, const EventLog& log, Event
     full.headers.emplace_back("Retry-After", "5");
     return full;
   }
-  reply.flow = std::make_shared<EventFlow>(log, std::move(reader), std::move(place), from);
+  reply.flow = std::make_shared<EventFlow>(log, streams, std::move(reader), std::move(place), from);
   return reply;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // GET /v1/events: the cluster's events as a list, or as a stream of server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,15 @@
 #include "tree-manager/service/event_log.h"
 
 namespace tributary::manager {
+
+/// Counts of streams since the start.
+struct EventStreamCounts {
+  std::uint64_t opened = 0;
+  std::uint64_t refused = 0;  // too many were under way
+  std::uint64_t slow = 0;     // ended, because their reader did not take the bytes in time
+  std::uint64_t events = 0;   // events in streams, once for each reader
+  std::uint64_t missed = 0;   // times that a reader was told that it has missed events
+};
 
 /// Counts the streams under way, so that no caller takes all of them. Any thread may call it.
 class EventStreams {
@@ -28,6 +38,10 @@ class EventStreams {
   /// outlive the place.
   [[nodiscard]] std::shared_ptr<void> enter(const Caller& caller);
   [[nodiscard]] std::size_t count() const;
+  [[nodiscard]] EventStreamCounts counts() const;
+  /// Counts what a stream sends: the events that its reader may hear of, and the word that others were missed.
+  void count_sent(std::size_t events, bool missed) noexcept;
+  void count_slow() noexcept { ++slow_; }
 
  private:
   void leave(const Caller& caller);
@@ -35,6 +49,7 @@ class EventStreams {
   mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, std::size_t> by_caller_;
   std::size_t count_ = 0, strangers_ = 0;
+  std::atomic<std::uint64_t> opened_{0}, refused_{0}, slow_{0}, events_{0}, missed_{0};
 };
 
 /// The rights of a caller, and the state of the manager that answers it.

@@ -79,6 +79,18 @@ void add_door(MetricPage& page, const service::HttpDoor& door) {
                counts.handshakes_delayed);
 }
 
+void add_streams(MetricPage& page, const EventStreams& streams) {
+  const EventStreamCounts counts = streams.counts();
+  page.gauge("event_streams", "Streams of events now.", std::uint64_t{streams.count()});
+  page.counter("event_streams_opened_total", "Streams of events that were opened.", counts.opened);
+  page.counter("event_streams_refused_total", "Streams of events that were refused, because too many were under way.",
+               counts.refused);
+  page.counter("event_streams_slow_total",
+               "Streams of events that ended because their reader did not take the bytes in time.", counts.slow);
+  page.counter("events_sent_total", "Events in streams, once for each reader.", counts.events);
+  page.counter("events_missed_total", "Times that a stream told its reader that events were missed.", counts.missed);
+}
+
 }  // namespace
 
 void ApiMetrics::count(const std::string& route, unsigned status, std::chrono::nanoseconds took) {
@@ -99,6 +111,11 @@ void ApiMetrics::show_door(const service::HttpDoor& door) {
   door_ = &door;
 }
 
+void ApiMetrics::show_streams(const EventStreams& streams) {
+  const std::lock_guard lock(mutex_);
+  streams_ = &streams;
+}
+
 service::MetricPage ApiMetrics::page(const Cluster* cluster, const Standing& standing) const {
   MetricPage page("tributary_manager_");
   add_standing(page, standing);
@@ -114,6 +131,7 @@ service::MetricPage ApiMetrics::page(const Cluster* cluster, const Standing& sta
              "Denials, and times that a group was told to move or to leave its trees, by the reason's code.", {"code"});
   reasons.for_each([&page](std::string_view code, std::uint64_t count) { page.add(count, {std::string(code)}); });
   if (door_ != nullptr) add_door(page, *door_);
+  if (streams_ != nullptr) add_streams(page, *streams_);
   const auto labels = [](const auto& key) { return std::vector{key.first, std::to_string(key.second)}; };
   page.begin(MetricType::counter, "requests_total", "HTTP requests by route and status.", {"route", "status"});
   for (const auto& [key, requests] : requests_) page.add(requests.count, labels(key));

@@ -10,6 +10,7 @@
 
 #include "service-kit/http/http_door.h"
 #include "service-kit/metric_page.h"
+#include "tree-manager/api/event_routes.h"
 #include "tree-manager/api/standing.h"
 #include "tree-manager/service/cluster.h"
 #include "tributary/protocol/reason_counts.h"
@@ -24,6 +25,8 @@ class ApiMetrics {
   void count(Reason reason);
   /// Adds the door's counts. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
+  /// Adds the counts of the streams of events. They must outlive this object.
+  void show_streams(const EventStreams& streams);
   /// nullptr: this manager has no cluster, because it does not lead.
   [[nodiscard]] service::MetricPage page(const Cluster* cluster, const Standing& standing) const;
 
@@ -33,6 +36,7 @@ class ApiMetrics {
     double seconds = 0;
   };
   const service::HttpDoor* door_ = nullptr;
+  const EventStreams* streams_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, Requests> requests_;  // key: route and status
   ReasonNumbers reasons_;

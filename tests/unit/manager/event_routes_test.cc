@@ -176,6 +176,35 @@ TEST_F(EventRoutesTest, NoCallerTakesAllStreams) {
   EXPECT_EQ(streams.count(), 0U);
 }
 
+TEST_F(EventRoutesTest, MetricsCountStreamsAndTheirEvents) {
+  const auto value = [&](const std::string& name) {
+    const std::string page = get(head_of("GET", "/metrics", "")).body;
+    const std::string line = "\ntributary_manager_" + name + " ";
+    const std::size_t at = page.find(line);
+    return at == std::string::npos ? "none" : page.substr(at + line.size(), page.find('\n', at + 1) - at - line.size());
+  };
+  EXPECT_EQ(value("event_streams"), "0");
+  const std::string physics = of_tenant("physics");
+  std::vector<HttpReply> open;
+  for (std::size_t i = 0; i < EventStreams::kStreamsOfOneMax; ++i) open.push_back(stream(physics));
+  EXPECT_EQ(stream(physics).status, 503U);
+  EXPECT_EQ(value("event_streams"), std::to_string(EventStreams::kStreamsOfOneMax));
+  EXPECT_EQ(value("event_streams_opened_total"), value("event_streams"));
+  EXPECT_EQ(value("event_streams_refused_total"), "1");
+  enlist_all();
+  static_cast<void>(open[0].flow->next());
+  static_cast<void>(open[1].flow->next());
+  EXPECT_EQ(value("events_sent_total"), "6");
+  static_cast<void>(stream("", "1", "sealed words"));
+  EXPECT_EQ(value("events_sent_total"), "9") << "another manager passes these on";
+  EXPECT_EQ(value("events_missed_total"), "1");
+  EXPECT_EQ(value("event_streams_slow_total"), "0");
+  open[0].flow->reader_is_slow();
+  EXPECT_EQ(value("event_streams_slow_total"), "1");
+  open.clear();
+  EXPECT_EQ(value("event_streams"), "0");
+}
+
 TEST_F(EventRoutesTest, TheOverviewHasGroupsAndAggregators) {
   enlist_all();
   group_of(kJobToken, "train");

@@ -13,6 +13,8 @@ TEST_F(MetricsTest, AreThoseOfTheDocument) {
   service::HttpDoor door(1, 1);
   ApiMetrics metrics;
   metrics.show_door(door);
+  EventStreams streams;
+  metrics.show_streams(streams);
   service::expect_documented(metrics.page(cluster_.get(), {}), TRIBUTARY_METRICS_DOCUMENT);
 }
 

@@ -83,8 +83,8 @@ class Client {
 /// Sends a numbered line whenever one is due, and ends after the last one.
 class Lines final : public HttpFlow {
  public:
-  Lines(std::atomic<int>& due, int count, std::size_t bytes, std::atomic<int>& living)
-      : due_(due), count_(count), bytes_(bytes), living_(living) {
+  Lines(std::atomic<int>& due, int count, std::size_t bytes, std::atomic<int>& living, std::atomic<int>& slow)
+      : due_(due), count_(count), bytes_(bytes), living_(living), slow_(slow) {
     ++living_;
   }
   ~Lines() override { --living_; }
@@ -93,12 +93,13 @@ class Lines final : public HttpFlow {
     if (sent_ >= due_) return "";
     return "line " + std::to_string(sent_++) + std::string(bytes_, '.') + "\n";
   }
+  void reader_is_slow() noexcept override { ++slow_; }
 
  private:
   std::atomic<int>& due_;
   const int count_;
   const std::size_t bytes_;
-  std::atomic<int>& living_;
+  std::atomic<int>&living_, &slow_;
   int sent_ = 0;
 };
 
@@ -107,7 +108,7 @@ class Page final : public HttpHandler {
   Admission admit(const HttpHead& head) override { return {.proved = head.authorization == "token"}; }
   HttpReply handle(const HttpHead& head, const std::string&) override {
     if (head.path == "/lines")
-      return {.headers = {}, .flow = std::make_shared<Lines>(lines_due, lines, line_bytes, living)};
+      return {.headers = {}, .flow = std::make_shared<Lines>(lines_due, lines, line_bytes, living, slow)};
     return {.body = std::string(head.path == "/long" ? long_bytes : 2, '7'), .headers = {}};
   }
   HttpReply reject(unsigned status, const std::string& message) override {
@@ -118,7 +119,7 @@ class Page final : public HttpHandler {
   std::size_t long_bytes = 32U << 20;
   int lines = 3;
   std::size_t line_bytes = 0;
-  std::atomic<int> lines_due = 0, living = 0;
+  std::atomic<int> lines_due = 0, living = 0, slow = 0;
 };
 
 class Server : public testing::Test {
@@ -184,6 +185,7 @@ TEST_F(Server, AnAnswerThatGoesOnComesInChunksAndEnds) {
   page_.lines_due = 3;
   EXPECT_EQ(client.read_all(), "7\r\nline 1\n\r\n7\r\nline 2\n\r\n0\r\n\r\n");
   EXPECT_EQ(page_.living, 0) << "the flow has ended with its last byte";
+  EXPECT_EQ(page_.slow, 0);
 }
 
 TEST_F(Server, AReaderThatTakesNothingIsClosedAndOthersAreServed) {
@@ -199,6 +201,7 @@ TEST_F(Server, AReaderThatTakesNothingIsClosedAndOthersAreServed) {
   EXPECT_THAT(other.read(), StartsWith("HTTP/1.1 200"));
   for (int i = 0; i < 2'000 && page_.living != 0; ++i) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(page_.living, 0) << "the slow reader's stream is over";
+  EXPECT_EQ(page_.slow, 1);
 }
 
 TEST_F(Server, AServerThatStopsWaitsForNoStream) {
