@@ -6,6 +6,7 @@ import { find } from "/web/dom.js";
 import { showEvents, takeEvent, takeHistory } from "/web/event_list.js";
 import { listen } from "/web/events.js";
 import { showGroups, startGroups } from "/web/groups.js";
+import { fetchTrees } from "/web/links.js";
 import { startSearch } from "/web/search.js";
 import { inTrees, state, takeOverview } from "/web/state.js";
 import { showSummary } from "/web/summary.js";
@@ -73,7 +74,7 @@ async function fetchNow() {
     if (aggregatorsToo) aggregatorsAt = Date.now();
     takeOverview(overview, Date.now());
     chooseFromAddress();
-    await Promise.all([fetchChosen(), fetchFabric()]);
+    await Promise.all([fetchChosen(), fetchFabric(), fetchTrees()]);
     showOverview(aggregatorsToo);
     say(stream);
   } catch (error) {
@@ -124,7 +125,11 @@ async function begin() {
     await Promise.all([fetchChosen(), fetchFabric()]);
     takeHistory(history.events);
     showAll();
-    afterDrawing(() => performance.mark("tributary-ready"));
+    afterDrawing(() => {
+      performance.mark("tributary-ready");
+      // The trees of all groups change only the loads of links: the page does not wait for them.
+      fetchTrees().then(() => showChosen(), say);
+    });
     listen(String(overview.last_event), hear, (how) => {
       stream = how;
       say(how);

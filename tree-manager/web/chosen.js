@@ -1,13 +1,13 @@
 // The chosen group: facts, lanes, tree, lag and links.
 import { get } from "/web/api.js";
-import { draw, find, make, moveByArrows } from "/web/dom.js";
-import { linkLoads, loadClass, readFabric } from "/web/fabric.js";
+import { find, make, moveByArrows } from "/web/dom.js";
+import { readFabric } from "/web/fabric.js";
 import { showLag } from "/web/heat_map.js";
+import { flowsOf, loadsNow, showLinks, startLinks, whoseWords } from "/web/links.js";
 import { inTrees, state, total } from "/web/state.js";
 import { showTree } from "/web/tree_view.js";
-import { bytes, counted, duration, lateWords, percent, rate, tenantName } from "/web/words.js";
+import { bytes, counted, duration, lateWords, rate, tenantName } from "/web/words.js";
 
-const LINKS_SHOWN = 10;
 let lane = 0, fabric = null, fabricOf = null;
 
 function facts(group) {
@@ -36,21 +36,6 @@ function showLanes(trees) {
   if (focused && place.children[lane]) place.children[lane].focus();
 }
 
-function showLinks(loads) {
-  const used = [...loads.values()].filter((load) => load.bytes > 0).sort((a, b) => b.used - a.used || b.bytes - a.bytes).slice(0, LINKS_SHOWN);
-  if (!used.length) return find("links").replaceChildren(make("p", "Nothing flows by this group's trees.", "dim"));
-  const table = make("table", undefined, "bars");
-  for (const load of used) {
-    const row = make("tr"), cell = make("td"), svg = draw("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-    svg.append(draw("rect", { width: 100, height: 10, class: "bar-ground" }),
-      draw("rect", { width: Math.min(100, 100 * load.used).toFixed(1), height: 10, class: "bar " + loadClass(load.used) }));
-    cell.append(svg);
-    row.append(make("td", load.name), cell, make("td", load.rate ? percent(load.used) : "?", "number"), make("td", rate(load.bytes), "number"));
-    table.append(row);
-  }
-  find("links").replaceChildren(table);
-}
-
 function fabricNow() {
   if (fabricOf !== state.topology) {
     fabric = readFabric(state.topology || { fabric: "unknown", switches: [], links: [] });
@@ -69,14 +54,12 @@ export function showChosen(room = measure()) {
   find("h-group").textContent = group ? "Group " + group.group + " of job " + group.job : state.chosen === null ? "No group is chosen" : "Group " + state.chosen + " has ended";
   find("group-facts").textContent = group ? facts(group) : "";
   const details = group && state.details && state.details.group === group.group ? state.details : null;
-  const trees = details ? details.trees : [];
+  const trees = details ? details.trees.map((tree) => ({ ...tree, group: details.group })) : [];
   lane = Math.min(lane, Math.max(0, trees.length - 1));
   showLanes(trees);
   const late = new Map(group ? group.late.map((one) => [one.rank, one]) : []);
-  const weights = trees.reduce((all, tree) => all + tree.weight, 0);
-  const flows = trees.map((tree) => (group.rates[0] * tree.weight) / weights);
-  const loads = linkLoads(trees, flows, fabricNow());
-  showTree(trees.length ? { trees, lane, flows, late, fabric: fabricNow(), loads, room: room.tree } : null, showChosen);
+  const loads = loadsNow(trees, fabricNow());
+  showTree(trees.length ? { trees, lane, flows: flowsOf(trees), late, fabric: fabricNow(), loads, whose: whoseWords(), room: room.tree } : null, showChosen);
   showLinks(loads);
   showLag(group ? { group: group.group, count: group.ranks, hosts: details ? details.hosts : [], late } : null, room.lag);
   document.title = (group && group.late.length ? lateWords(group.late[0]) + " – " : "") + "Tributary manager";
@@ -102,4 +85,5 @@ export async function fetchFabric() {
 
 export function startChosen() {
   moveByArrows(find("lanes"), "button", "ArrowLeft", "ArrowRight");
+  startLinks(() => showChosen());
 }

@@ -22,35 +22,36 @@ export function readFabric(topology) {
   };
 }
 
-/** Returns, for each link that the trees use, its name, rate, bytes per second in one direction, and load. All links above a rack are one entry. */
+/** Returns, for each link that the trees use, its name, rate, bytes per second in one direction, load, and the groups whose bytes it carries. All links above a
+ * rack are one entry. */
 export function linkLoads(trees, rateOfLane, fabric) {
   const loads = new Map();
-  const add = (key, about, up, down) => {
-    const load = loads.get(key) || { ...about, up: 0, down: 0 };
-    load.up += up;
-    load.down += down;
+  const add = (key, about, flow, group) => {
+    const load = loads.get(key) || { ...about, bytes: 0, groups: new Set() };
+    load.bytes += flow;
+    if (flow > 0) load.groups.add(group);
     loads.set(key, load);
   };
-  const along = (from, to, flow) => {
+  const along = (from, to, flow, group) => {
     if (from === to) return;
     const [a, b] = [fabric.host(from), fabric.host(to)];
-    // A contribution goes up and a result comes down, so each edge loads both directions of each link.
-    for (const [name, host] of [[from, a], [to, b]]) add("host " + name, { name: name + " – " + (host.rack || "fabric"), rate: host.rate }, flow, flow);
+    // A contribution goes up and a result comes down, so each edge loads both directions of each link alike.
+    for (const [name, host] of [[from, a], [to, b]]) add("host " + name, { name: name + " – " + (host.rack || "fabric"), rate: host.rate }, flow, group);
     if (!a.rack || a.rack === b.rack) return;
     for (const rack of [a.rack, b.rack]) {
       const up = fabric.rack(rack);
-      if (up.links) add("rack " + rack, { name: rack + " – above" + (up.links > 1 ? " (" + up.links + " links)" : ""), rate: up.rate }, flow, flow);
+      if (up.links) add("rack " + rack, { name: rack + " – above" + (up.links > 1 ? " (" + up.links + " links)" : ""), rate: up.rate }, flow, group);
     }
   };
-  const walk = (node, flow) => {
+  const walk = (node, flow, group) => {
     for (const child of node.children) {
-      along(child.host, node.host, flow);
-      if (child.children) walk(child, flow);
+      along(child.host, node.host, flow, group);
+      if (child.children) walk(child, flow, group);
     }
   };
-  trees.forEach((lane, i) => walk(lane.root, rateOfLane[i]));
-  const used = (load) => (load.rate ? (8 * Math.max(load.up, load.down)) / load.rate : 0);
-  return new Map([...loads].map(([key, load]) => [key, { ...load, used: used(load), bytes: Math.max(load.up, load.down) }]));
+  trees.forEach((lane, i) => walk(lane.root, rateOfLane[i], lane.group));
+  for (const load of loads.values()) load.used = load.rate ? (8 * load.bytes) / load.rate : 0;
+  return loads;
 }
 
 /** The greatest load of a link on the way between two hosts. */

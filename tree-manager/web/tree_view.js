@@ -104,7 +104,7 @@ function edge(link, flow, view) {
   const middle = (from.y + to.y) / 2;
   const path = draw("path", { class: "edge " + (flow > 0 ? loadClass(used) : ""), "stroke-width": width.toFixed(1),
     d: `M${from.y},${from.x}C${middle},${from.x} ${middle},${to.x} ${to.y},${to.x}` });
-  path.append(draw("title", {}, rate(flow) + (used > 0 ? ", its fullest link at " + percent(used) : "")));
+  path.append(draw("title", {}, rate(flow) + (used > 0 ? ", its fullest link at " + percent(used) + " by " + view.whose : "")));
   return path;
 }
 
@@ -179,7 +179,7 @@ function toggle(data) {
   else opened.set(key, CHILDREN_FIRST);
 }
 
-/** `view`: {trees, lane, flows, late, fabric, loads, room}; `again` draws anew. */
+/** `view`: {trees, lane, flows, late, fabric, loads, whose, room}; `again` draws anew. */
 export function showTree(view, again) {
   const place = find("tree");
   if (!view) return place.replaceChildren();

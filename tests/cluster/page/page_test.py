@@ -205,6 +205,37 @@ class Page(Daemons):
         """Returns the complaints of the browser, except about connections that the manager closed at the moment of use: the page asks again."""
         return [line for line in self.browser.get_log("browser") if line["level"] in ("SEVERE", "WARNING") and "net::ERR_SOCKET" not in line["message"]]
 
+    def loads(self) -> dict[str, list[str]]:
+        """Returns the cells of each link of the list, by its name."""
+        rows = self.run_script("return [...document.querySelectorAll('#links tr')].map((row) => [...row.cells].map((cell) => cell.textContent));")
+        return {row[0]: row[1:] for row in rows}
+
+    @staticmethod
+    def percent(cells: list[str]) -> float:
+        return float(cells[1].removesuffix(" %"))
+
+    def test_the_loads_of_links_are_those_of_all_groups_or_of_one(self) -> None:
+        fleet = self.small_fleet()
+        self.browse(f"{fleet.url}/#group={self.groups['protein-fold'][0]}")
+        self.let_flow(0.2)
+        self.wait_until(lambda: len(self.loads()) == 10, lambda: f"not all links that carry bytes are shown: {self.loads()}")
+        self.wait_until(lambda: any(cells[-1] == "2 groups" for cells in self.loads().values()), lambda: f"no link is shared: {self.loads()}")
+        self.assertIn("by all groups", "".join(self.texts("#tree .edge title")))
+        every = self.loads()
+        self.run_script("document.querySelector('#whose [tabindex=\"0\"]').focus();")
+        self.press(Keys.ARROW_RIGHT, Keys.ENTER)
+        self.wait_until(lambda: "by this group" in "".join(self.texts("#tree .edge title")), "the switch does not change the tree's colours")
+        one = self.loads()
+        self.assertTrue(all(len(cells) == 3 for cells in one.values()), one)
+        self.assertNotIn("node-20", "".join(one), "the group has no rank there")
+        shared = [name for name in one if name in every and every[name][-1] != "1 group"]
+        self.assertTrue(shared, (one, every))
+        for name in shared:
+            self.assertGreater(self.percent(every[name]), self.percent(one[name]), name)
+        self.press(Keys.ARROW_LEFT, Keys.ENTER)
+        self.wait_until(lambda: "by all groups" in "".join(self.texts("#tree .edge title")), "the switch does not go back")
+        self.assertEqual(self.complaints(), [])
+
     def test_looks_right_at_each_width_in_light_and_dark(self) -> None:
         fleet = self.small_fleet()
         fleet.ask("POST", "/v1/aggregators/leaf-3/drain", None, "aggregator")
