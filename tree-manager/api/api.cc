@@ -303,6 +303,7 @@ bool Api::sees(const Proof& caller, const std::string& tenant, const std::string
 EventReader Api::event_reader(const Call& call) {
   const auto leads = [this, cluster = call.cluster] { return cluster_().get() == cluster; };
   const bool known = call.caller.identity.has_value();
+  const EventsTold by_leader = call.head.passed_on.empty() ? EventsTold::as_they_come : EventsTold::of_the_moment;
   return {.caller = {.name = known ? "by " + call.caller.identity->name : "at " + call.head.remote_address,
                      .stranger = !known},
           .hears = [this, caller = call.caller](
@@ -313,7 +314,7 @@ EventReader Api::event_reader(const Call& call) {
                     caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
                 return leads() && !refuse_access(*match(head).route, now);
               },
-          .live = call.head.passed_on.empty() && leads()};
+          .told = leads() ? by_leader : EventsTold::none};
 }
 
 /// Without a cluster this manager does not know the owners; the manager that leads checks them.

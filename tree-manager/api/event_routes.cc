@@ -109,6 +109,8 @@ Result<std::optional<std::uint64_t>> known_event(const service::HttpHead& head) 
 }
 
 HttpReply list_reply(const EventLog& log, const EventReader& reader, std::optional<std::uint64_t> known) {
+  if (reader.told == EventsTold::none)
+    return json_reply({{"events", json::array()}, {"last", known.value_or(0)}, {"missed", false}});
   const EventLog::Page page = log.after(known.value_or(0), EventLog::kEventsMax);
   json events = json::array();
   for (const auto& event : page.events) {
@@ -165,8 +167,12 @@ HttpReply events_reply(const service::HttpHead& head, const EventLog& log, Event
   if (head.accept.find(kStreamType) == std::string::npos) return list_reply(log, reader, *known);
   HttpReply reply{.content_type = std::string(kStreamType), .body = {}, .headers = {}};
   reply.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy must not keep events back
+  if (reader.told == EventsTold::none) {
+    reply.body = "retry: 1000\n: no manager leads\n\n";
+    return reply;
+  }
   const std::uint64_t from = known->value_or(log.last());
-  if (!reader.live) {
+  if (reader.told == EventsTold::of_the_moment) {
     const EventLog::Page page = log.after(from, EventLog::kEventsMax);
     reply.body = "retry: 1000\nid: " + std::to_string(from) + "\n\n" + messages_of(page, reader, streams);
     return reply;

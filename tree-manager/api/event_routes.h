@@ -52,14 +52,19 @@ class EventStreams {
   std::atomic<std::uint64_t> opened_{0}, refused_{0}, slow_{0}, events_{0}, missed_{0};
 };
 
+/// The events that the answering manager can tell.
+enum class EventsTold : std::uint8_t {
+  as_they_come,   // it leads
+  of_the_moment,  // it leads, and another manager passes the answer on: a reader of a stream asks again after a second
+  none,           // it does not lead, so it knows of no events: the reader keeps its place, and asks again
+};
+
 /// The rights of a caller, and the state of the manager that answers it.
 struct EventReader {
   EventStreams::Caller caller;
   std::function<bool(const Event&)> hears;  // the caller may know of this event
   std::function<bool()> goes_on;            // the caller may still listen, and this manager still leads
-  /// False: the answer has only the events of this moment, because another manager passes it on. A reader of a stream
-  /// then asks again after a second.
-  bool live = true;
+  EventsTold told = EventsTold::as_they_come;
 };
 
 /// The log and `streams` must outlive the answer.

@@ -85,7 +85,7 @@ class Manager {
   explicit Manager(Shared& shared, AuditLog* audit = nullptr, PassingSettings passing = {}, OverTls tls = {})
       : shared_(shared), election_(shared), passing_(passing, Forwarder(shared.key, shared.clock)) {
     const auto none = [] { return Result<std::optional<Topology>>(std::nullopt); };
-    copy_ = std::make_unique<Copy>(ClusterSettings{}, shared.key, shared.clock,
+    copy_ = std::make_unique<Copy>(of_cluster_, shared.key, shared.clock,
                                    Copy::Source{.load = [this] { return load(); }, .topology = none}, 5s);
     member_ =
         std::make_unique<Member>(election_, shared.clock, LeadershipSettings{.lease = kLease},
@@ -96,7 +96,8 @@ class Manager {
                                              .job_token = kJob,
                                              .certificates = tls.certificates,
                                              .audit = audit,
-                                             .standing = [this] { return front_->standing(); }});
+                                             .standing = [this] { return front_->standing(); },
+                                             .events = of_cluster_.events});
     front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.key, shared.clock));
     server_ = std::move(*service::HttpServer::start({.listen = {"127.0.0.1", 0}, .tls = tls.server}, *front_));
     election_.url = (tls.server ? "https://" : "http://") + to_string(server_->local());
@@ -121,6 +122,17 @@ class Manager {
     if (admission.refusal) return *admission.refusal;
     return front_->handle(head, body.is_null() ? "" : body.dump());
   }
+  HttpReply ask_for_events(const std::string& known = "") {
+    const HttpHead head{.method = "GET",
+                        .path = "/v1/events",
+                        .query = {},
+                        .authorization = {},
+                        .remote_address = "192.0.2.7",
+                        .accept = "text/event-stream",
+                        .last_event_id = known};
+    const auto admission = front_->admit(head);
+    return admission.refusal ? *admission.refusal : front_->handle(head, "");
+  }
   HttpReply ask_for_group() { return call("POST", "/v1/groups", kJob, {{"job", "j"}, {"ranks", {"a", "b"}}}); }
   json about_leader() { return json::parse(call("GET", "/v1/leader").body); }
 
@@ -138,7 +150,7 @@ class Manager {
   Result<std::unique_ptr<Reign>> open() {
     auto reign = std::make_unique<Reign>();
     reign->store = std::make_unique<SharedStore>(shared_.records);
-    auto cluster = Cluster::open({}, *reign->store, shared_.key, shared_.clock, std::nullopt);
+    auto cluster = Cluster::open(of_cluster_, *reign->store, shared_.key, shared_.clock, std::nullopt);
     if (!cluster) return std::unexpected(cluster.error());
     reign->cluster = std::move(*cluster);
     reign->lost = [this] { return store_lost; };
@@ -146,6 +158,7 @@ class Manager {
   }
 
   Shared& shared_;
+  const ClusterSettings of_cluster_{};
   TestElection election_;
   Passing passing_;
   std::unique_ptr<Copy> copy_;
@@ -362,6 +375,35 @@ TEST(Replicas, WithoutALeaderReadsComeFromACopyAndWritesAreRefused) {
   two.store_unreadable = true;
   shared.clock.advance(1min);
   EXPECT_EQ(two.call("GET", "/v1/groups").status, 200U) << "the copy before";
+}
+
+TEST(Replicas, WithoutALeaderAReaderOfEventsKeepsItsPlace) {
+  Shared shared;
+  Manager one(shared), two(shared);
+  one.turn();
+  two.turn();
+  const std::string begin = two.ask_for_events().body;
+  EXPECT_THAT(begin, testing::StartsWith("retry: 1000\nid: "));
+  const std::string known = begin.substr(16, begin.find("\n\n") - 16);
+  ASSERT_EQ(one.ask_for_group().status, 200U);
+  EXPECT_THAT(two.ask_for_events(known).body, HasSubstr("event: group-made\n"));
+  one.election().cut = true;
+  two.election().cut = true;
+  shared.clock.advance(kLease);
+  one.turn();
+  two.turn();
+  for (Manager* manager : {&one, &two}) {
+    const HttpReply answer = manager->ask_for_events(known);
+    EXPECT_EQ(answer.status, 200U) << "a browser's EventSource does not ask again after an error";
+    EXPECT_EQ(answer.body, "retry: 1000\n: no manager leads\n\n");
+    EXPECT_EQ(answer.flow, nullptr);
+    EXPECT_EQ(json::parse(manager->call("GET", "/v1/events").body)["events"].size(), 0U);
+  }
+  shared.leader.reset();
+  two.election().cut = false;
+  two.turn();
+  ASSERT_TRUE(two.member().leads());
+  EXPECT_THAT(*two.ask_for_events(known).flow->next(), HasSubstr("event: missed\n"));
 }
 
 TEST(Replicas, ALeaderThatCannotBeReachedIsNotWaitedFor) {
