@@ -147,6 +147,11 @@ TEST(Pause, AManagerWithoutItsDatabaseAdoptsTheRunningGroups) {
     for (const char* time : {"adopted_at", "age_seconds", "lease_seconds_left"}) it->erase(time);
   }
   EXPECT_EQ(after, before);
+  const auto events = manager->client("").get("/v1/events");
+  ASSERT_TRUE(events.has_value()) << events.error().message;
+  ASSERT_EQ((*events)["events"].size(), 1U);
+  EXPECT_EQ((*events)["events"][0]["kind"], "group-adopted");
+  EXPECT_EQ((*events)["events"][0]["group"], group.group);
   ASSERT_TRUE(manager->for_aggregators().register_aggregator(registration(registered->incarnation)).has_value());
   EXPECT_EQ(aggregator(*manager)["memory_reserved_bytes"], held) << "the group's memory is accounted";
   drain(*manager);
