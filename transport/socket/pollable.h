@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "transport/turn/turn_part.h"
 #include "tributary/transport/channel.h"
-#include "tributary/transport/turn_share.h"
 
 namespace tributary::transport {
 
 /// A participant with a socket. Its owners are the core, from enter() to leave(), and its users.
-class Pollable : public std::enable_shared_from_this<Pollable> {
+class Pollable : public turn::TurnPart, public std::enable_shared_from_this<Pollable> {
  public:
   virtual ~Pollable() = default;
   /// Notes that the system has reported these epoll events. Makes no callback and no system call.
@@ -32,25 +32,12 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
   /// looks at the memory in every turn.
   virtual void set_asleep(bool /*asleep*/) noexcept {}
 
-  /// Makes the participant take its turns as a part of this share; nullptr: it always may go on.
-  void set_turn_share(std::shared_ptr<TurnShare> share) noexcept { share_ = std::move(share); }
-  [[nodiscard]] const std::shared_ptr<TurnShare>& turn_share() const noexcept { return share_; }
-  /// The bytes that the participant may move in its turn, of at most `bytes_max`.
-  [[nodiscard]] std::size_t bytes_in_turn(std::size_t bytes_max) const noexcept {
-    return share_ ? share_->bytes_in_turn(bytes_max) : bytes_max;
-  }
-  /// Counts bytes that the participant has moved.
-  void spend(std::size_t bytes) const noexcept {
-    if (share_) share_->spend(bytes);
-  }
-
  private:
   friend class SocketCore;
   static constexpr std::size_t kNotRegistered = ~std::size_t{0};
   std::size_t registered_at_ = kNotRegistered;
   std::size_t watched_at_ = kNotRegistered;
   TimePoint deadline_ = TimePoint::max();  // max: no deadline
-  std::shared_ptr<TurnShare> share_;
   bool due_ = false;
   bool dirty_ = false;
 };

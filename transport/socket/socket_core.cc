@@ -139,7 +139,7 @@ void SocketCore::run_expired(TimePoint now) {
 
 void SocketCore::run_due() {
   ++round_;
-  const auto may_go = [this](const Pollable& what) { return this->may_go(what); };
+  const auto may_go = [this](const Pollable& what) { return what.may_go(round_); };
   due_.run_if(may_go, [this](Pollable& what) {
     what.turn();
     flush_dirty();
@@ -148,7 +148,8 @@ void SocketCore::run_due() {
 }
 
 void SocketCore::flush_dirty() {
-  dirty_.run_if([this](const Pollable& what) { return may_go(what); }, [](Pollable& what) { what.write_turn(); });
+  dirty_.run_if([this](const Pollable& what) { return what.may_go(round_); },
+                [](Pollable& what) { what.write_turn(); });
 }
 
 void SocketCore::set_deadline(Pollable& what, Duration limit) {

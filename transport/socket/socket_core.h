@@ -70,7 +70,6 @@ class SocketCore : public turn::Engine<SocketCore> {
   void run_expired(TimePoint now);
   void run_due();
   void flush_dirty();
-  [[nodiscard]] bool may_go(const Pollable& what) const noexcept { return !what.share_ || what.share_->may_go(round_); }
 
   Poller poller_;
   turn::Deadlines<Pollable, &Pollable::deadline_> deadlines_;
