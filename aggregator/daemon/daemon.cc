@@ -70,9 +70,11 @@ Daemon::Daemon(const Settings& settings)
                 .joins_per_second_max = settings.tenant_joins_per_second_max}),
       traces_(settings_.name, settings_.host_id, workers_),
       pages_([this](const service::HttpHead& head) { return page(head); }) {
-  link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
+  link_keys_->set_derive([this](const LinkName& name) -> transport::LinkKeys::Found {
     const auto key = keys_.current();
-    return key && key->shared ? std::optional(link_secret(*key->shared, name)) : std::nullopt;
+    if (!key) return std::unexpected(transport::NoSecret::not_yet);
+    if (!key->shared) return std::unexpected(transport::NoSecret::unknown);
+    return link_secret(*key->shared, name);
   });
 }
 
@@ -261,7 +263,7 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) {
   }
   const auto key = keys_.current();
   if (!key) {
-    return fail(Errc::denied, Reason::no_key,
+    return fail(Errc::retry, Reason::no_key,
                 "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify tokens");
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();

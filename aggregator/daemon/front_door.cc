@@ -23,9 +23,6 @@ constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 // The most checks of signatures in one turn, which take about 2 ms. Then the door looks at the network again, however
 // many forged joins come.
 constexpr int kChecksPerTurn = 16;
-// The longest time that a join waits for the manager's key. The manager plans trees over an aggregator as soon as it
-// has registered it, so a join may come while the manager's answer is still on its way, or while the key is written.
-constexpr auto kKeyLimit = std::chrono::seconds(3);
 
 std::int64_t nanoseconds(transport::Duration time) {
   return std::chrono::nanoseconds(time).count();
@@ -225,7 +222,7 @@ void FrontDoor::Reception::on_join(Visitor& visitor) {
   }
   const auto key = keys_.current();
   if (!key) {
-    early_.try_emplace(visitor.id(), now() + kKeyLimit);
+    early_.try_emplace(visitor.id(), now() + transport::kKeyLimit);
     return;
   }
   if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {

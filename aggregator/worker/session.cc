@@ -21,6 +21,7 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
   dropping_ = in_place_ = false;
   if (over_) return Reject{{Errc::peer_gone, "the session is over"}};
   if (!serving_) {
+    if (join_) return transport::NotYet{};
     if (header.type != FrameType::join) {
       return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) +
                                        " frame before a join: nothing is served without a token"}};
@@ -55,7 +56,7 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
   if (over_ || dropping_ || (!serving_ && header.type != FrameType::join)) return;
   switch (header.type) {
     case FrameType::join:
-      return worker_.on_join(*this, header, payload);
+      return worker_.on_join(*this, header);
     case FrameType::contribution:
       return node_->contribution_landed(*this, header, in_place_ ? payload : std::span<std::byte>{});
     case FrameType::fault:

@@ -2,6 +2,8 @@
 // One child's connection. First it is the connection of a stranger; after a valid join frame it is the connection of
 // one child of one lane.
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,19 @@ class Session final : public transport::ChannelHandler {
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_sent(transport::Channel& channel, std::uint64_t cookie) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
+
+  /// The join that has come, and is not checked yet.
+  struct Join {
+    FrameHeader header;
+    std::span<const std::byte> payload;
+    transport::TimePoint key_until;  // the time until which it waits for the manager's key
+  };
+  void begin_join(const FrameHeader& header, transport::TimePoint key_until) {
+    join_ = Join{header, join_payload_, key_until};
+  }
+  void end_join() noexcept { join_.reset(); }
+  [[nodiscard]] bool waits_for_key() const noexcept { return join_.has_value(); }
+  [[nodiscard]] const Join& join_under_way() const noexcept { return *join_; }
 
   /// Keeps its connection's place among its tenant's connections until the session is destroyed. May be nullptr.
   void take_place(std::shared_ptr<TenantLimits::Place> place) noexcept { place_ = std::move(place); }
@@ -76,6 +91,7 @@ class Session final : public transport::ChannelHandler {
   /// buffers.
   std::shared_ptr<LaneNode> node_;
   std::vector<std::byte> join_payload_;
+  std::optional<Join> join_;
   std::unique_ptr<transport::Channel> channel_;  // ends before the buffers into which it may be receiving
   transport::TimePoint join_deadline_;
   transport::TimePoint clear_at_{};

@@ -139,11 +139,20 @@ void Worker::take(const VerifiedJoin& verified,
   join(*handler, verified);
 }
 
-void Worker::on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload) {
+void Worker::on_join(Session& session, const FrameHeader& header) {
   if (!verify_)
     return refuse(session,
                   {Errc::denied, coded(Reason::lane_ended, "this lane is over; connect again to join another")});
+  session.begin_join(header, transport_.now() + transport::kKeyLimit);
+  check_join_of(session);
+}
+
+/// Checks the join that has come. If it must wait for the manager's key, the next tick calls this function again.
+void Worker::check_join_of(Session& session) {
+  const auto [header, payload, key_until] = session.join_under_way();
   auto verified = verify_(payload);
+  if (!verified && verified.error().code == Errc::retry && transport_.now() < key_until) return;
+  session.end_join();
   if (!verified) return refuse(session, verified.error());
   // A transport may have used the header to put the connection into this group's protection domain.
   if (header.group != 0 && (header.group != verified->claims.group || header.lane != verified->claims.lane)) {
@@ -251,6 +260,11 @@ void Worker::tick(transport::TimePoint now) {
   turn_ends();
   for (auto& [session, owner] : sessions_) {
     if (session->is_joined() || session->over()) continue;
+    if (session->waits_for_key()) {
+      check_join_of(*session);
+      if (session->is_joined()) session->channel().resume();
+      if (session->is_joined() || session->over()) continue;
+    }
     if (now >= session->join_deadline())
       refuse(*session, {Errc::timed_out, coded(Reason::join_late, "no join came in time")});
   }

@@ -186,7 +186,7 @@ class Worker final : public transport::Acceptor {
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
          const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds);
   /// The check of a join, by a key that may change. If it returns an error, the join is refused with the error's
-  /// sentence.
+  /// sentence. Errc::retry: the manager's key is not known yet; the join waits for it, up to transport::kKeyLimit.
   using VerifyJoin = std::function<Result<VerifiedJoin>(std::span<const std::byte> payload)>;
   Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings);
   /// Makes a worker that gets only verified joins, by take().
@@ -222,7 +222,8 @@ class Worker final : public transport::Acceptor {
   friend class Session;
   using LaneKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // group, epoch, lane
 
-  void on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload);
+  void on_join(Session& session, const FrameHeader& header);
+  void check_join_of(Session& session);
   void join(Session& session, const VerifiedJoin& verified);
   [[nodiscard]] static Status check_seal(Session& session, const TokenClaims& claims);
   void refuse(Session& session, const Error& error);

@@ -175,9 +175,12 @@ class PacketConnection final : public StreamReader,
   TimePoint give_up_at_ = TimePoint::max();
   TimePoint act_at_ = TimePoint::max();  // time when `open` or `close` is sent again
   std::uint32_t attempts_ = 0;
-  std::uint64_t cookie_ = 0;
+  struct Asked {
+    std::uint64_t cookie = 0;
+    bool redirected = false;
+    TimePoint key_until = TimePoint::max();  // the listener has no key yet: the time until which this side asks again
+  } asked_;
   std::uint32_t credit_told_ = 0;
-  bool redirected_ = false;
   std::deque<PacketAddress> addresses_;
 };
 

@@ -50,8 +50,8 @@ void PacketConnection::try_next_address() {
   address_ = addresses_.front();
   addresses_.pop_front();
   attempts_ = 0;
-  cookie_ = 0;
-  redirected_ = false;
+  asked_.cookie = 0;
+  asked_.redirected = false;
   act_at_ = TimePoint::max();
   core_.make_due(*this);
 }
@@ -68,7 +68,7 @@ void PacketConnection::send_open() {
   if (credit_told_ == 0) credit_told_ = static_cast<std::uint32_t>(core_.window_share());
   Handshake handshake;
   handshake.connection = id_;
-  handshake.cookie = cookie_;
+  handshake.cookie = asked_.cookie;
   handshake.credit = credit_told_;
   handshake.datagram_bytes = static_cast<std::uint32_t>(core_.settings().datagram_bytes_max);
   if (const auto first = flow_.frames().first()) {
@@ -122,22 +122,27 @@ void PacketConnection::make_seal(const SealRandom& client_random, const SealRand
 
 void PacketConnection::take_refuse(RefuseReason reason) {
   if (state_ != State::opening || reason == RefuseReason::none) return take_reset(true);
+  if (reason == RefuseReason::no_key_yet) {  // the next repeat of the open asks again
+    if (asked_.key_until == TimePoint::max()) asked_.key_until = core_.now() + kKeyLimit;
+    if (core_.now() < asked_.key_until) return;
+  }
   fail_later(refused_by(peer_, reason));
 }
 
 void PacketConnection::take_challenge(const Handshake& handshake) {
-  if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a challenge that is repeated
-  cookie_ = handshake.cookie;
+  if (state_ != State::opening || fatal_ || asked_.cookie == handshake.cookie) return;  // a challenge that is repeated
+  asked_.cookie = handshake.cookie;
   attempts_ = 0;  // the path works, so the pauses between repeats begin again
   send_open();
 }
 
 /// Follows one redirect only: listeners that redirect to each other must not send the client in a circle.
 void PacketConnection::take_redirect(const Handshake& handshake, const PacketAddress& from) {
-  if (state_ != State::opening || fatal_ || redirected_ || handshake.port == 0 || from.port == handshake.port) return;
-  redirected_ = true;
+  if (state_ != State::opening || fatal_ || asked_.redirected || handshake.port == 0 || from.port == handshake.port)
+    return;
+  asked_.redirected = true;
   address_.port = handshake.port;
-  cookie_ = 0;
+  asked_.cookie = 0;
   send_open();
 }
 

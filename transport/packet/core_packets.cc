@@ -262,8 +262,9 @@ RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHe
   }
   if (!sealed) return RefuseReason::none;
   const LinkName name{handshake.group, handshake.epoch, handshake.lane, handshake.child};
-  const auto secret = keys() != nullptr ? keys()->of(name) : std::nullopt;
-  if (!secret) return RefuseReason::unknown_secret;
+  if (keys() == nullptr) return RefuseReason::unknown_secret;
+  const auto secret = keys()->of(name);
+  if (!secret) return reason_of(secret.error());
   const SealTag tag = open_tag(*secret, packet.bytes.first(kPacketHeaderBytes), payload_of(header, packet.bytes));
   if (!same_bytes(tag, packet.bytes.subspan(kPacketHeaderBytes, kSealTagBytes))) {
     ++statistics.forged;

@@ -34,14 +34,14 @@ std::optional<LinkKeys::Link> LinkKeys::to_connect(std::uint64_t group, std::uin
   return at == links_.end() ? std::nullopt : std::optional(at->second);
 }
 
-std::optional<LinkSecret> LinkKeys::of(const LinkName& name) const {
+LinkKeys::Found LinkKeys::of(const LinkName& name) const {
   Derive derive;
   {
     const std::lock_guard lock(mutex_);
-    if (name.group == 0) return name == LinkName{} ? peers_ : std::nullopt;
-    derive = derive_;
+    if (name.group == 0 && name == LinkName{} && peers_) return *peers_;
+    if (name.group != 0) derive = derive_;
   }
-  return derive ? derive(name) : std::nullopt;
+  return derive ? derive(name) : std::unexpected(NoSecret::unknown);
 }
 
 }  // namespace tributary::transport

@@ -16,6 +16,11 @@ Error refused_by(const std::string& peer, RefuseReason reason) {
                               "does not know the secret that this connection is sealed with; it may have started again "
                               "since the manager gave it."};
   }
+  if (reason == RefuseReason::no_key_yet) {
+    return {Errc::denied, cannot +
+                              "has not reached its manager yet, so it does not know the secret that this connection "
+                              "is sealed with."};
+  }
   if (reason == RefuseReason::never_seals) {
     return {Errc::denied, cannot + "has security 'off'; set the same TRIBUTARY_SECURITY on every rank."};
   }

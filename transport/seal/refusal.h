@@ -17,10 +17,15 @@ enum class RefuseReason : std::uint32_t {
   wants_encryption = 2,
   unknown_secret = 3,  // sealed with a secret that the listener does not know
   never_seals = 4,     // a stream that is sealed, to a listener without keys
+  no_key_yet = 5,      // sealed, and the listener waits for its manager's key: ask again
 };
 
 /// The reason to refuse a connection of this level; none: it suffices.
 [[nodiscard]] RefuseReason reason_to_refuse(PacketSecurity level, PacketSecurity least) noexcept;
+/// The reason to refuse a connection for whose link there is no secret.
+[[nodiscard]] constexpr RefuseReason reason_of(NoSecret why) noexcept {
+  return why == NoSecret::not_yet ? RefuseReason::no_key_yet : RefuseReason::unknown_secret;
+}
 /// The error of a client that was refused.
 [[nodiscard]] Error refused_by(const std::string& peer, RefuseReason reason);
 

@@ -46,7 +46,7 @@ RefuseReason refusal_in(std::span<const std::byte> bytes) noexcept {
   GreetingBytes whole{};
   std::copy_n(bytes.begin(), kGreetingTold, whole.begin());
   const auto refusal = read_greeting(whole, GreetingKind::refusal);
-  if (!refusal || refusal->reason > static_cast<std::uint8_t>(RefuseReason::never_seals)) return RefuseReason::none;
+  if (!refusal || refusal->reason > static_cast<std::uint8_t>(RefuseReason::no_key_yet)) return RefuseReason::none;
   return static_cast<RefuseReason>(refusal->reason);
 }
 

@@ -68,6 +68,14 @@ SealedStream::Greeted SealedStream::take_hello(const std::string& peer) {
                   reason);
   }
   const auto secret = keys_->of(hello->name());
+  if (!secret && secret.error() == NoSecret::not_yet) {
+    if (!waits_for_key()) key_until_ = Clock::now() + kKeyLimit;
+    if (Clock::now() < key_until_) return Greeted::waits;
+    return refuse(
+        {Errc::denied, peer + " seals its connection, and this side has not reached its manager, so it has no secret."},
+        RefuseReason::no_key_yet);
+  }
+  key_until_ = TimePoint::max();
   if (!secret || !hello_is_authentic(*secret, theirs_)) {
     return refuse({Errc::denied, peer + " seals its connection with a secret that this side does not know."},
                   RefuseReason::unknown_secret);
@@ -78,6 +86,12 @@ SealedStream::Greeted SealedStream::take_hello(const std::string& peer) {
   unsent_.insert(unsent_.end(), answer->bytes.begin(), answer->bytes.end());
   start(answer->secrets, false);
   return Greeted::sealed;
+}
+
+SealedStream::Greeted SealedStream::look_for_key(const std::string& peer) {
+  TRIBUTARY_ASSERT(waits_for_key() && theirs_bytes_ == theirs_.size(), "{} bytes of a hello wait for a key",
+                   theirs_bytes_);
+  return take_hello(peer);
 }
 
 SealedStream::Greeted SealedStream::take_answer(const std::string& peer) {

@@ -11,6 +11,7 @@
 #include "transport/channel/send_queue.h"
 #include "transport/seal/record_key.h"
 #include "transport/seal/stream_greeting.h"
+#include "tributary/transport/channel.h"
 
 namespace tributary::transport {
 
@@ -34,6 +35,7 @@ class SealedStream {
   enum class Greeted : std::uint8_t {
     more,      // bytes are missing
     in_clear,  // the client sends frames: greeting() has its first bytes
+    waits,     // this side waits for its manager's key: look_for_key() goes on
     sealed,    // ready() is true
     refused,   // error() says why, and refusal() what the other side should know
   };
@@ -42,6 +44,9 @@ class SealedStream {
   [[nodiscard]] std::span<const std::byte> greeting() const noexcept { return std::span(theirs_).first(theirs_bytes_); }
   /// Notes that `bytes` more bytes of the greeting are there, and judges what has come.
   [[nodiscard]] Greeted greet(std::size_t bytes, const std::string& peer);
+  /// True since `waits`. The listener reads nothing meanwhile.
+  [[nodiscard]] bool waits_for_key() const noexcept { return key_until_ != TimePoint::max(); }
+  [[nodiscard]] Greeted look_for_key(const std::string& peer);
   [[nodiscard]] const Error& error() const noexcept { return error_; }
   /// none: the other side must learn nothing.
   [[nodiscard]] RefuseReason refusal() const noexcept { return refusal_; }
@@ -94,6 +99,7 @@ class SealedStream {
   std::size_t theirs_bytes_ = 0;
   Error error_{};
   RefuseReason refusal_ = RefuseReason::none;
+  TimePoint key_until_ = TimePoint::max();  // max: does not wait for the manager's key
 
   std::optional<RecordKey> sending_;
   std::vector<std::byte> unsent_;

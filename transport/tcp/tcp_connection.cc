@@ -144,6 +144,7 @@ void TcpConnection::linger() {
 void TcpConnection::on_deadline() {
   if (state_ == State::flushing || state_ == State::lingering) return close();
   if (state_ == State::open) {
+    if (TcpSealing::waits_for_key(*this)) make_due();
     if (const auto next = bytes_watch_.look(socket_.get(), core_.statistics.pushes)) core_.set_deadline(*this, *next);
     return;
   }

@@ -18,9 +18,10 @@ void TcpConnection::resume() {
 }
 
 void TcpConnection::read_turn() {
+  if (TcpSealing::waits_for_key(*this)) TcpSealing::look_for_key(*this);
   reader_.begin_turn();
   std::size_t budget = bytes_in_turn(core_.settings().poll_bytes_max);
-  while (serving() && !reader_.stalled() && serve_staged()) {
+  while (serving() && !reader_.stalled() && !TcpSealing::waits_for_key(*this) && serve_staged()) {
     if (!readable_ && !(sealed_ && sealed_->keeps_record())) return;
     if (budget == 0) return make_due();
     receive(budget);

@@ -56,6 +56,7 @@ void TcpSealing::greet(TcpConnection& c) {
         continue;
       case SealedStream::Greeted::sealed:
         return c.opened();
+      case SealedStream::Greeted::waits:  // only a listener waits
       case SealedStream::Greeted::in_clear:
       case SealedStream::Greeted::refused:
         return c.tell_closed(c.sealed_->error());
@@ -72,9 +73,19 @@ void TcpSealing::receive_greeting(TcpConnection& c) {
   const auto room = c.sealed_->greeting_room();
   const ssize_t got = ::recv(c.socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
   if (got <= 0) return c.receive_nothing(got == 0 ? 0 : errno);
-  switch (c.sealed_->greet(static_cast<std::size_t>(got), c.peer_)) {
+  greeted(c, c.sealed_->greet(static_cast<std::size_t>(got), c.peer_));
+}
+
+void TcpSealing::look_for_key(TcpConnection& c) {
+  greeted(c, c.sealed_->look_for_key(c.peer_));
+}
+
+void TcpSealing::greeted(TcpConnection& c, SealedStream::Greeted greeted) {
+  switch (greeted) {
     case SealedStream::Greeted::more:
       return;
+    case SealedStream::Greeted::waits:
+      return c.core_.set_deadline(c, kKeyPause);
     case SealedStream::Greeted::sealed:
       c.core_.make_dirty(c);  // the answer
       return;

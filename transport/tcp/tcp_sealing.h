@@ -15,6 +15,12 @@ class TcpSealing {
   static void greet(TcpConnection& connection);
   /// A turn of a listener that waits for the client's hello.
   static void write_demand(TcpConnection& connection);
+  /// True while a listener waits for its manager's key, which the hello needs: nothing is read then.
+  [[nodiscard]] static bool waits_for_key(const TcpConnection& connection) noexcept {
+    return connection.sealed_ && connection.sealed_->waits_for_key();
+  }
+  /// Looks whether the key is there.
+  static void look_for_key(TcpConnection& connection);
   /// Reads once, and opens the records that are whole.
   static void receive(TcpConnection& connection, std::size_t& budget);
   /// Returns false if no more bytes can be written now.
@@ -27,6 +33,7 @@ class TcpSealing {
  private:
   [[nodiscard]] static bool write_unsent(TcpConnection& connection);
   static void receive_greeting(TcpConnection& connection);
+  static void greeted(TcpConnection& connection, SealedStream::Greeted greeted);
   static void refuse(TcpConnection& connection, RefuseReason reason, const Error& error);
   static void open_records(TcpConnection& connection);
   [[nodiscard]] static bool open_record(TcpConnection& connection);

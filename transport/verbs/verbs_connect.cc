@@ -32,6 +32,7 @@ std::string refusal(const Notice& notice) {
       return "it was refused: the connection does not prove that it belongs to the group that it names";
     if (reason == Refusal::no_secret)
       return "it was refused: the aggregator there shares no secret with the manager yet";
+    if (reason == Refusal::no_key_yet) return "it was refused: the aggregator there has not reached its manager yet";
     if (reason == Refusal::never_seals) return "it has security 'off'; set the same TRIBUTARY_SECURITY on every rank";
     if (reason == Refusal::wants_authentication || reason == Refusal::wants_encryption) {
       const std::string wanted(
@@ -316,7 +317,7 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
   opening_.claimed_by_peer = true;
   core_.set_timer(*this, Clock::now() + kAcceptLimit);
   const auto& keys = core_.settings().keys;
-  const auto secret = keys ? keys->of(claim_of(theirs)) : std::nullopt;
+  const auto secret = keys ? keys->of(claim_of(theirs)) : std::unexpected(NoSecret::unknown);
   const bool sealed = theirs.security() != PacketSecurity::off;
   if (sealed && secret) seal_ = SealedMessages::of_listener({{claim_of(theirs), theirs.security()}, *secret});
   const auto offered = static_cast<std::uint32_t>(

@@ -122,7 +122,8 @@ bool VerbsCore::run_once() {
   const bool control = control_waits_->load(std::memory_order_acquire);
   if (control) take_control();
   const bool beside = beside_ != nullptr && take_beside();
-  const bool timed = !timers_.empty() || (beside_ != nullptr && beside_->first_deadline() != TimePoint::max());
+  const bool timed = !timers_.empty() || next_look() != TimePoint::max() ||
+                     (beside_ != nullptr && beside_->first_deadline() != TimePoint::max());
   if (timed && (control || ++polls_without_clock_ >= kPollsBetweenClocks)) {
     polls_without_clock_ = 0;
     run_timers();
@@ -228,6 +229,7 @@ void VerbsCore::run_timers() {
   const TimePoint now = time();
   while (VerbsConnection* const connection = timers_.take_expired(now)) connection->time_out();
   if (beside_ != nullptr && beside_->first_deadline() <= now) count_callbacks(beside_->poll(Duration::zero()));
+  look_for_key(now);
 }
 
 void VerbsCore::set_timer(VerbsConnection& connection, TimePoint at) {
@@ -268,7 +270,7 @@ void VerbsCore::sleep_until(TimePoint deadline) {
   const bool nothing_posted = calls().fall_asleep();
   // A completion that came before the queues were armed causes no event, so this thread looks at all queues once more.
   if (run_once() || !nothing_posted || ended()) return calls().wake_up();
-  deadline = std::min(deadline, timers_.first());
+  deadline = std::min({deadline, timers_.first(), next_look()});
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
   const auto left = std::max(Duration::zero(), deadline - time());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -361,6 +363,7 @@ void VerbsCore::shut_down() {
   while (!listeners_.empty()) (*listeners_.begin())->shut_down();
   due_.clear();
   dirty_.clear();
+  forget_looks();
   calls().forget();
 }
 

@@ -17,8 +17,10 @@
 #include "transport/turn/deadlines.h"
 #include "transport/turn/due_list.h"
 #include "transport/turn/engine.h"
+#include "transport/turn/turn_part.h"
 #include "transport/verbs/device.h"
 #include "transport/verbs/event_watch.h"
+#include "transport/verbs/key_wait.h"
 #include "transport/verbs/resources.h"
 #include "tributary/transport/verbs.h"
 
@@ -57,7 +59,10 @@ class Notified {
 
 }  // namespace verbs
 
-class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::Engine<VerbsCore> {
+class VerbsCore : public std::enable_shared_from_this<VerbsCore>,
+                  public turn::Engine<VerbsCore>,
+                  public turn::Rounds,
+                  public verbs::KeyWait {
  public:
   [[nodiscard]] static Result<std::shared_ptr<VerbsCore>> create(const VerbsSettings& settings);
   ~VerbsCore();

@@ -20,9 +20,14 @@ std::optional<Refusal> refusal_of(const VerbsCore& core, const Greeting& request
     return keys->least() == PacketSecurity::encrypt ? Refusal::wants_encryption : Refusal::wants_authentication;
   }
   const auto secret = keys->of(claim_of(request));
-  if (!secret) return Refusal::no_secret;
+  if (!secret) return secret.error() == NoSecret::not_yet ? Refusal::no_key_yet : Refusal::no_secret;
   if (!same_proof(request.proof, proof_of_request(*secret, request, from))) return Refusal::unproved;
   return std::nullopt;
+}
+
+/// Moves the id's events to the core. False: the system does not do it.
+bool comes_to(const VerbsCore& core, rdma_cm_id& id) {
+  return id.channel == core.events() || rdma_migrate_id(&id, core.events()) == 0;
 }
 
 }  // namespace
@@ -99,8 +104,16 @@ void VerbsListenPoint::notice(const Notice& notice) {
 }
 
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
-                  std::uint8_t reads, std::function<Acceptor*()> acceptor) {
+                  std::uint8_t reads, std::function<Acceptor*()> acceptor, TimePoint key_until) {
   if (const auto refusal = refusal_of(*core, greeting, *rdma_get_peer_addr(id.get()))) {
+    if (*refusal == Refusal::no_key_yet && Clock::now() < key_until && comes_to(*core, *id)) {
+      auto kept = std::make_shared<ConnectionIdPtr>(std::move(id));
+      const auto again = [&core = *core, kept, greeting, reads, acceptor = std::move(acceptor), key_until] {
+        take_request(core.shared_from_this(), std::move(*kept), greeting, reads, acceptor, key_until);
+      };
+      if (core->look_again(again, Clock::now())) return;
+      id = std::move(*kept);
+    }
     const bool unproved = *refusal == Refusal::unproved || *refusal == Refusal::no_secret;
     ++(unproved ? core->statistics.refused_unproved : core->statistics.seals_refused);
     rdma_reject(id.get(), &*refusal, sizeof *refusal);
@@ -108,7 +121,7 @@ void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, co
   }
   const bool full = core->statistics.connections >= core->settings().connections_max;
   if (full) ++core->statistics.refused_full;
-  if (full || (id->channel != core->events() && rdma_migrate_id(id.get(), core->events()) != 0)) {
+  if (full || !comes_to(*core, *id)) {
     rdma_reject(id.get(), nullptr, 0);
     return;
   }

@@ -38,8 +38,10 @@ class VerbsListener final : public Listener {
   Endpoint local_;
 };
 
-/// Moves the id's events to `core`. When the connection is open, it goes to `acceptor()`, unless this is nullptr.
+/// Moves the id's events to `core`. When the connection is open, it goes to `acceptor()`, unless this is nullptr. Until
+/// `key_until` the request waits for the manager's key, if this side has none.
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
-                  std::uint8_t reads, std::function<Acceptor*()> acceptor);
+                  std::uint8_t reads, std::function<Acceptor*()> acceptor,
+                  TimePoint key_until = Clock::now() + kKeyLimit);
 
 }  // namespace tributary::transport::verbs

@@ -170,6 +170,7 @@ enum class Refusal : std::uint8_t {
   wants_authentication = 3,
   wants_encryption = 4,
   never_seals = 5,
+  no_key_yet = 6,
 };
 
 [[nodiscard]] constexpr Greeting::Number number_24(std::uint32_t value) noexcept {

@@ -26,8 +26,8 @@ class Proof : public VerbsPair {
     VerbsPair::SetUp();
     // Makes an aggregator's keys, in which every place's secret follows from one secret.
     keys_there_->set_peers(secret_of(1));
-    keys_there_->set_derive([](const LinkName& name) -> std::optional<LinkSecret> {
-      if (name.group != kPlace.group) return std::nullopt;
+    keys_there_->set_derive([](const LinkName& name) -> LinkKeys::Found {
+      if (name.group != kPlace.group) return std::unexpected(NoSecret::unknown);
       return secret_of(static_cast<std::uint8_t>(10 + name.child));
     });
   }
@@ -93,6 +93,28 @@ TEST_F(Proof, RefusesAGroupWithoutAKnownSecret) {
             PacketSecurity::off);
   ASSERT_NO_FATAL_FAILURE(connect(here, true, 78));
   expect_refused("shares no secret");
+}
+
+TEST_F(Proof, ARequestWaitsForTheManagersKey) {
+  const TimePoint key_comes = Clock::now() + std::chrono::milliseconds(500);
+  keys_there_->set_derive([key_comes](const LinkName& name) -> LinkKeys::Found {
+    if (Clock::now() < key_comes) return std::unexpected(NoSecret::not_yet);
+    return secret_of(static_cast<std::uint8_t>(10 + name.child));
+  });
+  const auto here = proving();
+  here->add(kPlace, secret_of(10 + kPlace.child), PacketSecurity::off);
+  ASSERT_NO_FATAL_FAILURE(connect(here, true));
+  EXPECT_GE(Clock::now(), key_comes);
+  expect_open();
+}
+
+TEST_F(Proof, ARequestIsRefusedWithTheReasonIfNoKeyComes) {
+  keys_there_->set_derive([](const LinkName&) -> LinkKeys::Found { return std::unexpected(NoSecret::not_yet); });
+  const auto here = proving();
+  here->add(kPlace, secret_of(10 + kPlace.child), PacketSecurity::off);
+  ASSERT_NO_FATAL_FAILURE(connect(here, true));
+  ASSERT_TRUE(client_peer.closed);
+  EXPECT_THAT(client_peer.closed->message, HasSubstr("has not reached its manager yet"));
 }
 
 TEST_F(Proof, TheSideThatAnswersMustProveItselfToo) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/system/aggregator/daemon_rig.h"
+#include "tributary/transport/udp.h"
 
 namespace tributary::aggregator::test {
 namespace {
@@ -49,6 +50,24 @@ TEST_F(DaemonAndManager, AJoinThatComesBeforeTheManagersKeyWaitsForIt) {
   EXPECT_TRUE(eventually([&] { return daemon.metric("manager_failures_total") > 0; }));
   manager_.start();
   EXPECT_TRUE(run_until([&] { return rank.ready || rank.closed.has_value(); }));
+  EXPECT_TRUE(rank.ready) << rank.refused.value_or("it was closed");
+}
+
+TEST_F(DaemonAndManager, AJoinOverUdpThatComesBeforeTheManagersKeyWaitsForIt) {
+  manager_.stop();
+  DaemonProcess& daemon = start("just-registered-udp", {"--config", folder_.write("udp.yaml", "transport: udp\n")});
+  transport::UdpTransport udp{{}};
+  Child rank(udp, daemon.endpoint(), join_of({claims_of(daemon.name, 0, 1)}), epoch_);
+  const auto polled = [&](const auto& done) {
+    return [&udp, done] {
+      udp.poll(std::chrono::milliseconds(1));
+      return done();
+    };
+  };
+  EXPECT_TRUE(run_until(polled([&] { return daemon.metric("manager_failures_total") > 0; })));
+  EXPECT_FALSE(rank.ready || rank.closed);
+  manager_.start();
+  EXPECT_TRUE(run_until(polled([&] { return rank.ready || rank.closed.has_value(); })));
   EXPECT_TRUE(rank.ready) << rank.refused.value_or("it was closed");
 }
 

@@ -14,9 +14,7 @@ inline LinkSecret secret_of(std::uint8_t first) {
 inline std::shared_ptr<LinkKeys> sealed_keys(PacketSecurity security, std::uint8_t first = 1) {
   auto keys = std::make_shared<LinkKeys>(security);
   keys->set_peers(secret_of(first));
-  keys->set_derive([first](const LinkName& name) {
-    return std::optional(secret_of(static_cast<std::uint8_t>(first + name.child)));
-  });
+  keys->set_derive([first](const LinkName& name) { return secret_of(static_cast<std::uint8_t>(first + name.child)); });
   for (const std::uint32_t epoch : {0U, 1U, 2U, 3U}) {
     keys->add({77, epoch, 0, 5}, secret_of(static_cast<std::uint8_t>(first + 5)), security);
   }

@@ -2,6 +2,8 @@
 // The secrets with which transports of packets and streams seal their connections, and with which an RDMA connection
 // proves the place that it claims. The maker of the transport shares this object with the transport, and adds a secret
 // before the transport connects. protocol/link_secret.h says where secrets come from.
+#include <chrono>
+#include <expected>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -19,6 +21,18 @@ struct SealedLink {
   friend bool operator==(const SealedLink&, const SealedLink&) = default;
 };
 
+/// The reason for which there is no secret.
+enum class NoSecret : std::uint8_t {
+  unknown,  // this side does not have it
+  not_yet,  // this aggregator waits for its manager's key, from which the secret follows
+};
+
+/// The longest time that a connection or a join waits for the manager's key. The manager plans trees over an aggregator
+/// as soon as it has registered it, so a child may come while the manager's answer is still on its way.
+inline constexpr auto kKeyLimit = std::chrono::seconds(3);
+/// The time between two looks for the key, while connections wait for it.
+inline constexpr auto kKeyPause = std::chrono::milliseconds(20);
+
 /// Any thread may call it. Transports read it when a connection opens, never for a packet.
 class LinkKeys {
  public:
@@ -26,9 +40,9 @@ class LinkKeys {
     SealedLink link;
     LinkSecret secret{};
   };
-  /// Derives the secret of a child's place from the secret that this aggregator shares with its manager; empty: they
-  /// share no secret yet.
-  using Derive = std::function<std::optional<LinkSecret>(const LinkName& name)>;
+  using Found = std::expected<LinkSecret, NoSecret>;
+  /// Derives the secret of a child's place from the secret that this aggregator shares with its manager.
+  using Derive = std::function<Found(const LinkName& name)>;
   /// `least`: the least security of incoming connections, and of outgoing connections that belong to no group.
   /// `proves`: connections that are not sealed prove that they have the secret.
   explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false) : least_(least), proves_(proves) {}
@@ -48,7 +62,7 @@ class LinkKeys {
   /// least() asks for one.
   [[nodiscard]] std::optional<Link> to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const;
   /// The secret of an incoming connection.
-  [[nodiscard]] std::optional<LinkSecret> of(const LinkName& name) const;
+  [[nodiscard]] Found of(const LinkName& name) const;
 
  private:
   const PacketSecurity least_;
