@@ -3,7 +3,7 @@
 // a separate share.
 //
 //   neighbours_bench [--workers 1] [--seconds 2] [--rounds 3] [--connections 16] [--segment 262144] [--window 16]
-//                    [--flood data|asks|silence|two]
+//                    [--flood data|asks|silence|two] [--transport tcp|udp]
 //
 // two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each.
 // The workers compute exact sums, so that a worker, not the ranks' core, is what the tenants share.
@@ -34,6 +34,7 @@
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/numerics.h"
 #include "tributary/transport/tcp.h"
+#include "tributary/transport/udp.h"
 
 namespace tributary::bench {
 namespace {
@@ -53,28 +54,33 @@ void run_on_core(unsigned core, int nice) {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice);
 }
 
+std::unique_ptr<transport::Transport> make_transport(bool udp) {
+  if (udp) return std::make_unique<transport::UdpTransport>(transport::UdpSettings{});
+  return std::make_unique<transport::TcpTransport>();
+}
+
 /// A worker on its own thread and port.
 class WorkerThread {
  public:
-  WorkerThread(unsigned core, const TokenVerifier& verifier)
-      : worker_(transport_, verifier, budget_, {.name = "agg"}, [] { return kNow; }) {
-    auto listener = transport_.listen({"127.0.0.1", 0}, worker_);
+  WorkerThread(unsigned core, const TokenVerifier& verifier, bool udp)
+      : transport_(make_transport(udp)), worker_(*transport_, verifier, budget_, {.name = "agg"}, [] { return kNow; }) {
+    auto listener = transport_->listen({"127.0.0.1", 0}, worker_);
     if (!listener) throw std::runtime_error(listener.error().message);
     listener_ = std::move(*listener);
     thread_ = std::jthread([this, core](const std::stop_token& stop) {
       run_on_core(core, -15);
-      for (auto next = transport_.now(); !stop.stop_requested();) {
-        transport_.poll(std::max(transport::Duration::zero(), next - transport_.now()));
-        if (transport_.now() < next) continue;
-        worker_.tick(transport_.now());
-        next = transport_.now() + 50ms;
+      for (auto next = transport_->now(); !stop.stop_requested();) {
+        transport_->poll(std::max(transport::Duration::zero(), next - transport_->now()));
+        if (transport_->now() < next) continue;
+        worker_.tick(transport_->now());
+        next = transport_->now() + 50ms;
       }
     });
   }
   [[nodiscard]] Endpoint at() const { return listener_->local(); }
 
  private:
-  transport::TcpTransport transport_;
+  std::unique_ptr<transport::Transport> transport_;
   aggregator::MemoryBudget budget_{4ULL << 30};
   aggregator::Worker worker_;
   std::unique_ptr<transport::Listener> listener_;
@@ -171,7 +177,9 @@ class Rank final : public transport::ChannelHandler {
 };
 
 struct Ranks {
-  transport::TcpTransport transport;
+  explicit Ranks(bool udp) : made(make_transport(udp)) {}
+  std::unique_ptr<transport::Transport> made;
+  transport::Transport& transport = *made;
   std::vector<std::unique_ptr<Rank>> all;
 
   void join(const Endpoint& to, const SigningKey& key, const Party& party) {
@@ -188,12 +196,12 @@ struct Ranks {
 class Flooder {
  public:
   Flooder(const std::vector<std::unique_ptr<WorkerThread>>& workers, const SigningKey& key, const Party& party,
-          Flood kind)
+          Flood kind, bool udp)
       : party_(party) {
     std::atomic<bool> begun{false};
-    thread_ = std::jthread([&, kind](const std::stop_token& stop) {
+    thread_ = std::jthread([&, kind, udp](const std::stop_token& stop) {
       run_on_core(static_cast<unsigned>(workers.size()), -5);
-      Ranks ranks;
+      Ranks ranks(udp);
       for (std::size_t lane = 0; lane < workers.size(); ++lane) {
         Party of_lane = party;
         of_lane.group += lane;
@@ -242,6 +250,7 @@ struct Options {
   Party flood{.group = 1000, .children = 16, .window = 16, .segment_bytes = 262144};
   Flood kind = Flood::data;
   bool two_floods = false;
+  bool udp = false;
 };
 
 /// The flood's tenant, or none; and the weight of the small operations' tenant.
@@ -259,15 +268,16 @@ Figures measure(const Options& options, const Case& what) {
   const SigningKey key = std::move(*SigningKey::generate());
   const TokenVerifier verifier = std::move(*TokenVerifier::create(key.public_key()));
   std::vector<std::unique_ptr<WorkerThread>> workers;
-  for (unsigned i = 0; i < options.workers; ++i) workers.push_back(std::make_unique<WorkerThread>(i, verifier));
+  for (unsigned i = 0; i < options.workers; ++i)
+    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp));
   std::unique_ptr<Flooder> flooder;
   if (what.flood_tenant != nullptr) {
     Party flood = options.flood;
     flood.tenant = what.flood_tenant;
-    flooder = std::make_unique<Flooder>(workers, key, flood, options.kind);
+    flooder = std::make_unique<Flooder>(workers, key, flood, options.kind, options.udp);
   }
   run_on_core(static_cast<unsigned>(options.workers), -15);
-  Ranks small;
+  Ranks small(options.udp);
   small.join(workers.front()->at(), key,
              {.tenant = "small", .weight = what.weight, .group = 1, .children = 2, .window = 1, .segment_bytes = 4096});
   small.wait_ready();
@@ -316,6 +326,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.flood.segment_bytes = static_cast<std::uint32_t>(std::stoul(value));
     else if (name == "--window")
       options.flood.window = static_cast<std::uint16_t>(std::stoul(value));
+    else if (name == "--transport")
+      options.udp = value == "udp";
     else if (name == "--flood" && value == "two")
       options.two_floods = true;
     else if (name == "--flood")
@@ -331,7 +343,8 @@ std::array<double, 2> measure_two(const Options& options, std::array<std::uint8_
   const SigningKey key = std::move(*SigningKey::generate());
   const TokenVerifier verifier = std::move(*TokenVerifier::create(key.public_key()));
   std::vector<std::unique_ptr<WorkerThread>> workers;
-  for (unsigned i = 0; i < options.workers; ++i) workers.push_back(std::make_unique<WorkerThread>(i, verifier));
+  for (unsigned i = 0; i < options.workers; ++i)
+    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp));
   std::vector<std::unique_ptr<Flooder>> floods;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Party party = options.flood;
@@ -339,7 +352,7 @@ std::array<double, 2> measure_two(const Options& options, std::array<std::uint8_
     party.weight = weights.at(i);
     party.group += 1000 * i;
     party.op = kExactSum;
-    floods.push_back(std::make_unique<Flooder>(workers, key, party, Flood::data));
+    floods.push_back(std::make_unique<Flooder>(workers, key, party, Flood::data, options.udp));
   }
   std::this_thread::sleep_for(200ms);
   const std::array<double, 2> before = {floods[0]->bytes(), floods[1]->bytes()};

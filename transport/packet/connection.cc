@@ -148,7 +148,9 @@ bool PacketConnection::send_frame(const DataHeader& header, const WholeFrame& fr
 void PacketConnection::transmit_turn() {
   if (flowing()) {
     flow_.set_window(core_.window_share());
+    const std::uint64_t sent_before = core_.statistics.bytes_sent;
     if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
+    spend(core_.statistics.bytes_sent - sent_before, 0);
   }
   look_at_deadline();
 }

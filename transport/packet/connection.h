@@ -18,6 +18,7 @@ namespace tributary::transport::packet {
 class PacketConnection final : public StreamReader,
                                public PacketSink,
                                public TurnMarks,
+                               public turn::TurnPart,
                                public std::enable_shared_from_this<PacketConnection> {
  public:
   PacketConnection(PacketCore& core, std::string peer, ChannelHandler* handler);

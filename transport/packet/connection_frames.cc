@@ -25,6 +25,10 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   std::size_t taken = 0;
   while (serving()) {
     if (!reader_.in_frame()) {
+      if (!may_go(core_.round())) {  // the stream keeps the rest, and the other side gets no credit for more
+        make_due();
+        break;
+      }
       if (header_landed_ == 0 && bytes.size() - taken >= kFrameHeaderBytes && !reader_.stalled()) {  // read where it is
         const auto rest = bytes.subspan(taken);
         taken += kFrameHeaderBytes;
@@ -57,17 +61,20 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
     deliver();
   }
   TRIBUTARY_ASSERT(taken <= bytes.size(), "{} of {} bytes were taken", taken, bytes.size());
+  if (taken > 0) spend(taken, kTurnBytesOfPacket);
   return taken;
 }
 
 bool PacketConnection::take_frame(const Arrival& arrival) {
   const std::span<const std::byte> bytes = arrival.payload;
   if (bytes.size() < kFrameHeaderBytes + kInPlaceBytesMin || !between_frames() || !flow_.expects(arrival)) return false;
+  if (!may_go(core_.round())) return false;
   const auto header = decode(bytes.first<kFrameHeaderBytes>());
   if (!header || kFrameHeaderBytes + header->payload_bytes != bytes.size()) return false;
   const auto payload = bytes.subspan(kFrameHeaderBytes);
   if (!keep(*header, payload.data())) return false;
   flow_.take_expected(arrival, core_.now());
+  spend(bytes.size(), kTurnBytesOfPacket);
   core_.make_touched(*this);
   ++core_.statistics.frames_received;
   core_.count_callback();

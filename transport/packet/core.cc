@@ -210,12 +210,15 @@ TimePoint PacketCore::first_deadline() const noexcept {
 
 void PacketCore::turn() {
   look_at_clock();
+  begin_turn();
   if (!driven_.empty()) turn_driven();
   more_to_receive_ = receive_packets();
   run_expired();
   if (!ending_) run_posted();
-  due_.run([](PacketConnection& connection) { connection.turn(); });
+  const auto may_go = [this](const PacketConnection& one) { return one.closed() || one.may_go(round()); };
+  due_.run_if(may_go, [](PacketConnection& connection) { connection.turn(); });
   transmit();
+  end_turn(!more_to_receive_ && !due_.has_waiting() && !dirty_.has_waiting());
   connections_.forget_departed();
 }
 
@@ -250,7 +253,9 @@ void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   TRIBUTARY_ASSERT(being_read_ == nullptr, "packets are sent while one is read");
   endings_.next_turn();
-  dirty_.run([](PacketConnection& connection) { connection.transmit_turn(); });
+  // A connection that has left must go now: this list does not keep it alive beyond the turn.
+  dirty_.run_if([this](const PacketConnection& one) { return one.closed() || one.may_go(round()); },
+                [](PacketConnection& connection) { connection.transmit_turn(); });
   control_sent_ = false;
   flush();
 }

@@ -23,6 +23,7 @@
 #include "transport/turn/deadline_heap.h"
 #include "transport/turn/due_list.h"
 #include "transport/turn/engine.h"
+#include "transport/turn/turn_part.h"
 
 namespace tributary::transport::packet {
 
@@ -37,7 +38,9 @@ struct TurnMarks {
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 };
 
-class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn::Engine<PacketCore> {
+class PacketCore : public std::enable_shared_from_this<PacketCore>,
+                   public turn::Engine<PacketCore>,
+                   public turn::Rounds {
  public:
   PacketCore(PacketTransport::OpenPort open, const PacketSettings& settings, PacketTransport::Time time);
 

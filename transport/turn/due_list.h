@@ -26,6 +26,9 @@ class DueList {
   }
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && held_.empty(); }
 
+  /// True if items wait that the last run has not passed over.
+  [[nodiscard]] bool has_waiting() const noexcept { return !waiting_.empty(); }
+
   /// Gives each item its turn. If an item asks for a turn meanwhile, it gets the turn in the next run().
   template <class Turn>
   void run(Turn turn) {

@@ -57,7 +57,10 @@ struct NetworkAddress {
 [[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
 [[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
 
-class VerbsConnection final : public Notified, public TurnMarks, public std::enable_shared_from_this<VerbsConnection> {
+class VerbsConnection final : public Notified,
+                              public TurnMarks,
+                              public turn::TurnPart,
+                              public std::enable_shared_from_this<VerbsConnection> {
  public:
   VerbsConnection(VerbsCore& core, std::string peer, ChannelHandler* handler);
   ~VerbsConnection() override;

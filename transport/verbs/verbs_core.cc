@@ -241,15 +241,18 @@ void VerbsCore::clear_timer(VerbsConnection& connection) noexcept {
 }
 
 void VerbsCore::run_due() {
-  due_.run([this](VerbsConnection& connection) {
-    connection.turn();
-    flush_dirty();
-  });
+  begin_turn();
+  due_.run_if([this](const VerbsConnection& one) { return one.closed() || one.may_go(round()); },
+              [this](VerbsConnection& connection) {
+                connection.turn();
+                flush_dirty();
+              });
   flush_dirty();
 }
 
 void VerbsCore::flush_dirty() {
-  dirty_.run([](VerbsConnection& connection) { connection.send_turn(); });
+  dirty_.run_if([this](const VerbsConnection& one) { return one.closed() || one.may_go(round()); },
+                [](VerbsConnection& connection) { connection.send_turn(); });
 }
 
 void VerbsCore::make_due(VerbsConnection& connection) {

@@ -151,8 +151,9 @@ void VerbsConnection::serve() {
     if (!fetched()) return;
   }
   while (serving() && !reader_.stalled() && (seal_ || !reader_.in_frame()) && !inbox_.empty() && !awaits_revocation() &&
-         serve_record()) {
+         may_go(core_.round()) && serve_record()) {
   }
+  if (!inbox_.empty() && !may_go(core_.round())) make_due();  // the other side gets no credit for more meanwhile
 }
 
 bool VerbsConnection::corrupt(const std::string& why) {
@@ -229,6 +230,7 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
 bool VerbsConnection::deliver() {
   inbox_.end_record();
   ++core_.statistics.frames_received;
+  spend(reader_.payload().size(), kTurnBytesOfPacket);
   return reader_.deliver(*this);
 }
 

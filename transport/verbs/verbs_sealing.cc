@@ -124,6 +124,7 @@ std::optional<std::size_t> VerbsSealing::write_part(VerbsConnection& c, FrameQue
   std::memcpy(rest.data(), &head, sizeof head);
   if (!c.copy_payload(rest.subspan(sizeof head, bytes), left.data())) return std::nullopt;
   frame.parted += bytes;
+  c.spend(bytes, kTurnBytesOfPacket);
   if (bytes == left.size()) {
     c.queue_.sent(false);
     ++c.core_.statistics.frames_sent;

@@ -66,6 +66,7 @@ VerbsConnection::Travel VerbsConnection::travel_of(const FrameQueue::Frame& fram
 void VerbsConnection::send_turn() {
   if (!running() || pairs_.empty()) return;
   while (may_send() && has_news() && post_messages()) {
+    if (!may_go(core_.round())) return core_.make_dirty(*this);
   }
 }
 
@@ -222,6 +223,7 @@ bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) 
   pair.tells_end = true;
   core_.statistics.bytes_written += frame.payload.size();
   ++core_.statistics.frames_sent;
+  spend(frame.payload.size(), kTurnBytesOfPacket);
   return true;
 }
 
@@ -314,6 +316,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
     std::memcpy(after, &remote, sizeof remote);
     credit_.offer();
   }
+  spend(frame.payload.size(), kTurnBytesOfPacket);
   queue_.sent(!here);
   ++core_.statistics.frames_sent;
   return sizeof head + aligned(body);
