@@ -65,6 +65,11 @@ class SealedStream {
   /// Seals frames of the queue into `room`, until about `content_max` bytes of frames are sealed or the room is full.
   [[nodiscard]] Filled fill(SendQueue& queue, std::span<std::byte> room, std::size_t content_max) noexcept;
 
+  /// Seals bytes of a stream without frames into `record`, as RecordKey::seal() does.
+  [[nodiscard]] bool seal_bytes(std::span<const std::byte> content, std::span<std::byte> record) noexcept {
+    return sending_->seal(true, content, record);
+  }
+
   // ---- Records that were read
   /// Bytes that were read and not opened: in the core's room while a turn opens them, else in this object.
   void begin_opening(std::span<std::byte> bytes) noexcept;

@@ -60,6 +60,20 @@ Result<int> TcpTransport::release(Channel& channel) {
   return taken->socket.release();
 }
 
+Result<ReleasedSocket> TcpTransport::release_with_seal(Channel& channel) {
+  auto* connection = own(channel);
+  if (connection == nullptr) {
+    return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
+  }
+  auto taken = connection->release(true);
+  if (!taken) return std::unexpected(taken.error());
+  ReleasedSocket released{.socket = taken->socket.release()};
+  if (taken->sealed && taken->sealed->ready()) {
+    released.seal = std::make_unique<SealedSocket>(std::move(taken->sealed));
+  }
+  return released;
+}
+
 std::unique_ptr<Channel> TcpTransport::adopt(int socket, ChannelHandler& handler) {
   auto connection = TcpConnection::make(*core_, to_string(peer_of(socket)), &handler);
   auto channel = std::make_unique<ConnectionChannel>(core_, connection);

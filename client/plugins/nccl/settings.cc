@@ -29,6 +29,13 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
+/// A wrong value counts as the most security: libtributary refuses it with its own error.
+PacketSecurity security() {
+  std::string text = variable("TRIBUTARY_SECURITY");
+  if (text.empty()) text = variable("TRIBUTARY_PACKET_SECURITY");
+  return text.empty() ? PacketSecurity::off : parse_packet_security(text).value_or(PacketSecurity::encrypt);
+}
+
 PluginSettings read_settings() {
   PluginSettings settings;
   settings.interfaces = split(variable("TRIBUTARY_IFNAME"));
@@ -45,6 +52,7 @@ PluginSettings read_settings() {
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
   settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // ignores a wrong value
+  settings.security = security();
   return settings;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/plugins/nccl/interface_filter.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::nccl {
 
@@ -17,6 +18,7 @@ struct PluginSettings {
   bool tuner = true;            // TRIBUTARY_NCCL_TUNER=0 turns it off
   std::string tuner_file;       // TRIBUTARY_NCCL_TUNER_FILE; empty: the cost model
   std::uint64_t link_rate = 0;  // TRIBUTARY_LINK_RATE, in bits per second; 0: not set
+  PacketSecurity security = PacketSecurity::off;  // TRIBUTARY_SECURITY, or TRIBUTARY_PACKET_SECURITY
 };
 
 /// Returns the settings. The first call reads the variables.

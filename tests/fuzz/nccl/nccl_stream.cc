@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) return 0;
   Writer writer(ends[0]);
   std::vector<StreamSocket> sockets;
-  sockets.emplace_back(ends[1], "the other end");
+  sockets.emplace_back(transport::ReleasedSocket{.socket = ends[1]}, "the other end");
   SocketReceiveComm comm(engine, std::move(sockets), {});
   std::vector<Posted> posted;
   std::uint32_t number = 0;

@@ -28,6 +28,8 @@ FRAME = b"TRB1"
 # Four bytes stand somewhere in every 4 GiB of encrypted bytes by chance, so look for a token's version and lane as well.
 TOKEN = re.compile(rb"TRKT[\x01-\x1f][\x00-\x1f]")
 PROBE_BYTES = 48
+MESSAGE = b"TRBM"
+STEPS = bytes(7 * step % 256 for step in range(PROBE_BYTES))  # tributary-nccl-check fills messages in steps of 7
 FLIPPED_AT = 3_000_000  # bytes of one connection before the byte that a relay changes
 
 
@@ -133,6 +135,32 @@ class Sealed(Daemons):
         self.assertEqual(self.seen("off"), {"frames": True, "tokens": True, "gradients": True})
         self.assertEqual(self.seen("authenticate"), {"frames": True, "tokens": True, "gradients": True})
         self.assertEqual(self.seen("encrypt"), {"frames": False, "tokens": False, "gradients": False})
+
+    def messages_seen(self, security: str) -> dict[str, bool]:
+        """Returns what a reader of the network finds of the messages between two ranks of NCCL, over one socket and over
+        several."""
+        found = {"heads": False, "payloads": False}
+        for threads in ("0", "2"):
+            capture = Capture()
+            try:
+                environment = self.environment(TRIBUTARY_SECURITY=security, TRIBUTARY_IFNAME="lo", NCCL_SOCKET_NTHREADS=threads, NCCL_NSOCKS_PERTHREAD=threads)
+                ended = subprocess.run([str(self.check), "--plugin", str(self.plugin), "--ranks", "2", "--connections", "1", "--without-collnet"],
+                                       env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS)
+            finally:
+                captured = capture.payloads()
+            self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+            self.assertGreater(len(captured), 8 << 20, "the reader has seen the messages pass")
+            found["heads"] |= captured.count(MESSAGE) > 10
+            found["payloads"] |= captured.count(STEPS) > 10
+        return found
+
+    def test_a_reader_of_the_network_finds_no_message_of_nccl_where_it_is_encrypted(self) -> None:
+        self.check, self.plugin = self.build / "client/cli/nccl_check/tributary-nccl-check", self.build / "client/plugins/nccl/libnccl-net-tributary.so"
+        if not self.check.exists() or not self.plugin.exists():
+            self.skipTest("this build has no NCCL plugin")
+        self.assertEqual(self.messages_seen("off"), {"heads": True, "payloads": True})
+        self.assertEqual(self.messages_seen("authenticate")["payloads"], True)
+        self.assertEqual(self.messages_seen("encrypt"), {"heads": False, "payloads": False})
 
     def test_ranks_with_different_settings_are_told_what_to_set(self) -> None:
         for of_rank_1, setting in (("off", "encrypt"), ("encrypt", "off"), ("authenticate", "encrypt")):

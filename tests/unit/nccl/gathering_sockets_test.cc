@@ -12,7 +12,7 @@ struct Watched {
   Watched() {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-    socket.emplace(ends[0], "a peer");
+    socket.emplace(transport::ReleasedSocket{.socket = ends[0]}, "a peer");
     other = ends[1];
   }
   ~Watched() { close(other); }

@@ -1,18 +1,20 @@
 #include "client/plugins/nccl/p2p/engine.h"
 
 #include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/settings.h"
 #include "client/plugins/nccl/wire.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::nccl {
 namespace {
 
-std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device) {
+std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device, const HandleKeys& keys) {
   transport::TcpSettings settings;
   settings.bind_address = device.address;
   // A receiver whose GPU is late may leave its socket unread for minutes, and TCP's window then stays shut. That is no
   // failure. The system notices a lost host by retransmissions and keep-alive.
   settings.user_timeout = {};
+  settings.keys = keys.of_transport();
   return std::make_unique<transport::TcpTransport>(settings);
 }
 
@@ -24,18 +26,20 @@ std::string without_zone(std::string address) {
   return address;
 }
 
-tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const NetDevice& device) {
+tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const NetDevice& device,
+                                                                        const HandleKeys& keys) {
   if (!wire()) return std::unexpected(wire().error());
-  if (*wire() == Wire::tcp) return make_tcp(device);
-  return transport::VerbsTransport::create({.bind_address = device.address});
+  if (*wire() == Wire::tcp) return make_tcp(device, keys);
+  return transport::VerbsTransport::create({.keys = keys.of_transport(), .bind_address = device.address});
 }
 
 }  // namespace
 
 tributary::Result<std::shared_ptr<Engine>> Engine::open(const NetDevice& device) {
-  auto transport = make_transport(device);
+  HandleKeys keys(settings().security);
+  auto transport = make_transport(device, keys);
   if (!transport) return std::unexpected(transport.error());
-  return std::shared_ptr<Engine>(new Engine(std::move(*transport)));
+  return std::shared_ptr<Engine>(new Engine(std::move(keys), std::move(*transport)));
 }
 
 std::string Engine::connecting_end(transport::Channel& channel) const {

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "client/plugins/nccl/devices.h"
+#include "client/plugins/nccl/p2p/handle_keys.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/tcp.h"
@@ -36,10 +37,12 @@ class Engine {
   /// Returns true if the close of a channel may lose the last frames, because they leave this process only later.
   /// Returns false for sockets: there the system sends the frames.
   [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
-  /// Takes the bare socket out of a channel of this engine, and closes the channel (see TcpTransport::release()).
-  [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) {
+  /// The secrets that seal this engine's connections.
+  [[nodiscard]] HandleKeys& keys() noexcept { return keys_; }
+  /// Takes the socket out of a channel of this engine, and closes the channel (see TcpTransport::release()).
+  [[nodiscard]] tributary::Result<transport::ReleasedSocket> release(transport::Channel& channel) {
     TRIBUTARY_ASSERT(tcp_ != nullptr, "a channel over verbs has no socket to release");
-    return tcp_->release(channel);
+    return tcp_->release_with_seal(channel);
   }
   /// For a channel that this process connected: returns the address of the connecting end; empty over verbs.
   [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
@@ -48,10 +51,13 @@ class Engine {
 
  private:
   friend class Settling;
-  explicit Engine(std::unique_ptr<transport::Transport> transport)
-      : transport_(std::move(transport)), tcp_(dynamic_cast<transport::TcpTransport*>(transport_.get())) {}
+  Engine(HandleKeys keys, std::unique_ptr<transport::Transport> transport)
+      : keys_(std::move(keys)),
+        transport_(std::move(transport)),
+        tcp_(dynamic_cast<transport::TcpTransport*>(transport_.get())) {}
 
   std::mutex mutex_;
+  HandleKeys keys_;
   const std::unique_ptr<transport::Transport> transport_;
   transport::TcpTransport* const tcp_;  // nullptr over verbs
   std::atomic<int> unsettled_{0};       // number of listening ends and of connections that are being made

@@ -29,7 +29,10 @@ class ListenComm : public transport::Acceptor {
   /// Returns the address that the handle holds.
   [[nodiscard]] std::string listening_at() const { return to_string(handle_.endpoint()); }
   /// Refuses all connections from now on. The caller holds the lock.
-  void stop_listening() { listener_.reset(); }
+  void stop_listening() {
+    listener_.reset();
+    engine().keys().stop_listening(handle_.secret);
+  }
 
  private:
   [[nodiscard]] Status listen(const NetDevice& device);

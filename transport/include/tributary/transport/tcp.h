@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "tributary/transport/channel.h"
+#include "tributary/transport/sealed_socket.h"
 
 namespace tributary::transport {
 
@@ -74,6 +75,8 @@ class TcpTransport final : public Transport {
   /// called inside the channel's callbacks. Closes the channel without a callback. Errc::retry: a frame is partly read
   /// or written, or frames are queued; the channel goes on, and release() may be tried again.
   [[nodiscard]] Result<int> release(Channel& channel);
+  /// Takes the socket out of a channel that may be sealed, together with the seal.
+  [[nodiscard]] Result<ReleasedSocket> release_with_seal(Channel& channel);
   /// Makes a channel of a socket from release(), and owns the socket from here on.
   [[nodiscard]] std::unique_ptr<Channel> adopt(int socket, ChannelHandler& handler);
 

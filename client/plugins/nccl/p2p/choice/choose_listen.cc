@@ -26,6 +26,7 @@ Status ListenComm::listen(const NetDevice& device) {
   handle_.wire = *wire();  // valid: the engine was opened over this wire
   if (engine().has_sockets()) handle_.counts = device.socket_counts;
   const auto lock = engine().lock();
+  engine().keys().listen(handle_.secret);
   auto listener = engine().transport().listen({device.address, 0}, *this);
   if (!listener) return std::unexpected(listener.error());
   listener_ = std::move(*listener);

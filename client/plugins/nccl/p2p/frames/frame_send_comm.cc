@@ -25,6 +25,7 @@ FrameSendComm::FrameSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
     : SendComm(std::move(on)),
       listening_at_(to_string(to.endpoint())),
       open_until_(transport::Clock::now() + settings().timeout),
+      secret_(to.secret),
       greeting_(to.secret, {.connection = std::string(kNonceDigits, '0')}) {
   for (Message& message : messages_) {
     message.comm = this;
@@ -32,11 +33,14 @@ FrameSendComm::FrameSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
   }
   const auto lock = engine().lock();
   channel_ = engine().transport().connect(to.endpoint(), *this, settings().timeout);
-  greeting_.begin(*channel_, kMemoryGroup);
+  const std::uint64_t sealed_as = engine().keys().connect(secret_);
+  greeting_.begin(*channel_, sealed_as != 0 ? sealed_as : kMemoryGroup);
 }
 
 FrameSendComm::~FrameSendComm() {
   end_channel(engine(), std::move(channel_), greeting_.proved() && !failed_ && free_.size() == messages_.size());
+  const auto lock = engine().lock();
+  engine().keys().connected(secret_);
 }
 
 SendComm::Opening FrameSendComm::opening() {

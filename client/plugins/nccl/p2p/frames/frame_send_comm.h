@@ -52,6 +52,7 @@ class FrameSendComm final : public SendComm, private transport::ChannelHandler {
   std::uint64_t next_number_ = 0;
   const std::string listening_at_;
   const transport::TimePoint open_until_;  // the connection fails if the greeting has not ended by this time
+  const Secret secret_;
   ConnectingGreeting greeting_;
   bool failed_ = false;
   std::string failure_;

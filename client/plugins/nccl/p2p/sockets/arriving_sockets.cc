@@ -38,9 +38,9 @@ void ArrivingSocket::on_frame(transport::Channel& channel, const FrameHeader&, s
 void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
   TRIBUTARY_ASSERT(!socket_, "the socket of {} has left the transport already", socket_->peer());
   const std::string peer = channel.peer();
-  const auto descriptor = engine_.release(channel);
-  if (descriptor) {
-    socket_.emplace(*descriptor, peer);
+  auto socket = engine_.release(channel);
+  if (socket) {
+    socket_.emplace(std::move(*socket), peer);
   } else {
     failed_ = true;  // the other end has sent a frame too early
     channel.close();

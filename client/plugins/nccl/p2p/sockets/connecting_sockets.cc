@@ -8,20 +8,24 @@ namespace tributary::nccl {
 
 ConnectingSocket::ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part,
                                    transport::Duration limit)
-    : engine_(engine), listening_at_(to_string(to.endpoint())), greeting_(to.secret, part) {
+    : engine_(engine), secret_(to.secret), listening_at_(to_string(to.endpoint())), greeting_(to.secret, part) {
   channel_ = engine_.transport().connect(to.endpoint(), *this, limit);
-  greeting_.begin(*channel_, 0);
+  greeting_.begin(*channel_, engine_.keys().connect(secret_));
+}
+
+ConnectingSocket::~ConnectingSocket() {
+  engine_.keys().connected(secret_);
 }
 
 bool ConnectingSocket::ready() {
   if (socket_) return true;
   if (!failure_.empty() || !greeting_.proved()) return false;
   const std::string peer = channel_->peer();
-  const auto descriptor = engine_.release(*channel_);
-  if (descriptor) {
-    socket_.emplace(*descriptor, peer);
-  } else if (descriptor.error().code != Errc::retry) {
-    failure_ = descriptor.error().message;
+  auto socket = engine_.release(*channel_);
+  if (socket) {
+    socket_.emplace(std::move(*socket), peer);
+  } else if (socket.error().code != Errc::retry) {
+    failure_ = socket.error().message;
   }
   return socket_.has_value();
 }

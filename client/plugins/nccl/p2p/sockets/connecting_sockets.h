@@ -16,6 +16,7 @@ namespace tributary::nccl {
 class ConnectingSocket final : public transport::ChannelHandler {
  public:
   ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part, transport::Duration limit);
+  ~ConnectingSocket() override;
   ConnectingSocket(const ConnectingSocket&) = delete;
   ConnectingSocket& operator=(const ConnectingSocket&) = delete;
 
@@ -35,6 +36,7 @@ class ConnectingSocket final : public transport::ChannelHandler {
   void on_closed(transport::Channel&, const Error& error) override;
 
   Engine& engine_;
+  const Secret secret_;
   const std::string listening_at_;
   ConnectingGreeting greeting_;
   std::string failure_;

@@ -31,6 +31,7 @@ StreamSocket& StreamSocket::operator=(StreamSocket&& from) noexcept {
   if (this == &from) return *this;
   close();
   descriptor_ = std::exchange(from.descriptor_, -1);
+  seal_ = std::move(from.seal_);
   peer_ = std::move(from.peer_);
   return *this;
 }
@@ -42,7 +43,9 @@ void StreamSocket::close() noexcept {
 Result<std::size_t> StreamSocket::write(std::span<iovec> parts) {
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
   ssize_t wrote = 0;
-  if (parts.size() == 1) {
+  if (seal_) {
+    wrote = seal_->write(descriptor_, parts);
+  } else if (parts.size() == 1) {
     wrote = ::send(descriptor_, parts.front().iov_base, parts.front().iov_len, kFlags);
   } else {
     const msghdr message = message_of(parts);
@@ -55,7 +58,9 @@ Result<std::size_t> StreamSocket::write(std::span<iovec> parts) {
 
 Result<std::size_t> StreamSocket::read(std::span<iovec> parts) {
   ssize_t got = 0;
-  if (parts.size() == 1) {
+  if (seal_) {
+    got = seal_->read(descriptor_, parts);
+  } else if (parts.size() == 1) {
     got = ::recv(descriptor_, parts.front().iov_base, parts.front().iov_len, MSG_DONTWAIT);
   } else {
     msghdr message = message_of(parts);
@@ -91,6 +96,10 @@ Status StreamSocket::check() const {
 Error StreamSocket::lost(int error) const {
   if (error == 0) return {Errc::peer_gone, peer_ + " closed the connection."};
   if (error == ETIMEDOUT) return {Errc::peer_gone, peer_ + " does not answer any more: the connection timed out."};
+  if (error == EBADMSG) {
+    return {Errc::corrupt, "a record of the sealed connection to " + peer_ +
+                               " is not authentic: it was changed on its way, or by a process between the two ends."};
+  }
   return {Errc::peer_gone, "the connection to " + peer_ + " broke: " + std::system_category().message(error) + "."};
 }
 

@@ -1,27 +1,31 @@
 #pragma once
-// A connected TCP socket that no transport watches. Its owner may call it at any time, and no call blocks.
+// A connected TCP socket that no transport watches. Its owner may call it at any time, and no call blocks. If the
+// connection is sealed, the bytes travel in records.
 #include <sys/uio.h>
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "tributary/protocol/error.h"
+#include "tributary/transport/sealed_socket.h"
 
 namespace tributary::nccl {
 
 class StreamSocket {
  public:
-  /// Takes over the descriptor, which must be non-blocking. `peer` is the other end's address, for error texts.
-  StreamSocket(int descriptor, std::string peer) : descriptor_(descriptor), peer_(std::move(peer)) {}
+  /// Takes over the socket, which must be non-blocking. `peer` is the other end's address, for error texts.
+  StreamSocket(transport::ReleasedSocket from, std::string peer)
+      : descriptor_(from.socket), seal_(std::move(from.seal)), peer_(std::move(peer)) {}
   ~StreamSocket() { close(); }
   StreamSocket(StreamSocket&& from) noexcept
-      : descriptor_(std::exchange(from.descriptor_, -1)), peer_(std::move(from.peer_)) {}
+      : descriptor_(std::exchange(from.descriptor_, -1)), seal_(std::move(from.seal_)), peer_(std::move(from.peer_)) {}
   StreamSocket& operator=(StreamSocket&& from) noexcept;
 
-  /// Returns how many bytes the system has taken; 0 if it has no room now. After an error the connection is lost.
+  /// Returns how many bytes the system has taken; 0 if it has no room now. Other bytes must be offered again. After an error the connection is lost.
   [[nodiscard]] Result<std::size_t> write(std::span<iovec> parts);
   /// Returns how many bytes have come; 0 if no bytes are there now. After an error the connection is lost. If the other
   /// end has closed, this is an error, too.
@@ -44,6 +48,7 @@ class StreamSocket {
   [[nodiscard]] Error lost(int error) const;
 
   int descriptor_;
+  std::unique_ptr<transport::SealedSocket> seal_;  // nullptr: bytes travel in clear
   std::string peer_;
 };
 
