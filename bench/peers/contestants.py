@@ -64,6 +64,7 @@ class Contestant:
     ours: bool = True
     shared_memory: bool = False
     network: bool = True
+    default: bool = True  # it takes part where --contestants names nobody
     build: Path | None = None  # another build folder of Tributary, whose programs it starts; None: the stage's
 
     def hosts(self) -> list[str]:
@@ -115,6 +116,11 @@ def _tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
             [str(stage.build / "bench/peers/peers_tributary_driver"), str(folder / "id")],
             tributary_environment(stage, rank),
         )
+
+
+def _tributary_exact(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for launch in _tributary(stage, folder):
+        yield replace(launch, environment=launch.environment | {"TRIBUTARY_NUMERICS": "exact"})
 
 
 def _tributary_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
@@ -199,6 +205,8 @@ CONTESTANTS = {
     for it in (
         Contestant("tributary-1", "Tributary over one level of aggregators", _tributary, "in-network-1", levels=1),
         Contestant("tributary-2", "Tributary over two levels of aggregators", _tributary, "in-network-2", levels=2),
+        Contestant("exact-1", "exact sums of Tributary over one level of aggregators", _tributary_exact, "in-network-1", levels=1, default=False),
+        Contestant("exact-2", "exact sums of Tributary over two levels of aggregators", _tributary_exact, "in-network-2", levels=2, default=False),
         *(
             Contestant(
                 f"tributary-equal-{count}",
@@ -210,6 +218,7 @@ CONTESTANTS = {
             for count in (1, 2, 4, 8)
         ),
         Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
+        Contestant("exact-fallback", "the same with exact sums", _tributary_exact, "fallback", default=False),
         Contestant("tributary-local", "Tributary in shared memory", _tributary, "local", shared_memory=True, network=False),
         Contestant(
             "tributary-registered",

@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     )
     it.add_argument("--settings", type=names_of(SETTINGS), default=list(SETTINGS), metavar="LIST",
                     help=", ".join(SETTINGS))  # fmt: skip
-    it.add_argument("--contestants", type=names_of(CONTESTANTS), default=list(CONTESTANTS), metavar="LIST",
+    it.add_argument("--contestants", type=names_of(CONTESTANTS), default=[name for name, it in CONTESTANTS.items() if it.default], metavar="LIST",
                     help=", ".join(CONTESTANTS))  # fmt: skip
     it.add_argument("--ranks", type=_ranks, default=[2, 4, 8], metavar="LIST", help="default 2,4,8")
     it.add_argument("--bytes", type=_sizes, default=_sizes(SIZES), metavar="LIST", help=f"default {SIZES}")

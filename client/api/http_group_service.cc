@@ -211,6 +211,7 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
     wanted.lane_weights = true;
+    wanted.form_senders = request.form_senders;
     wanted.link_rate_bits_per_second = request.link_rate;
     wanted.rail = request.rail;
     wanted.packet_security = request.packet_security;

@@ -91,6 +91,7 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   CoordinatorSettings c;
   c.nranks = settings.nranks;
   c.hosts = directory.host_ids();
+  if (settings.exact) c.form_senders = settings.processes != 0 ? FormSenders::members : FormSenders::aggregators;
   c.link_rate = directory.slowest_link();
   c.rail = directory.common_rail();
   c.job = settings.job;

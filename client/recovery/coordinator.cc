@@ -117,6 +117,7 @@ void Coordinator::ask(TimePoint now) {
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
                        .priority = settings_.priority,
+                       .form_senders = settings_.form_senders,
                        .link_rate = settings_.link_rate,
                        .rail = settings_.rail,
                        .packet_security = settings_.packet_security,

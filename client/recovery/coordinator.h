@@ -31,15 +31,17 @@
 #include "client/recovery/lost_aggregators.h"
 #include "client/recovery/own_absence.h"
 #include "client/recovery/roll_call.h"
+#include "tributary/protocol/sum_form.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
 
 struct CoordinatorSettings {
   std::uint32_t nranks = 1;
-  std::vector<std::string> hosts;  // by rank: place in the topology
-  std::uint64_t link_rate = 0;     // rate of the slowest rank's link, in bits per second; 0: not known
-  std::string rail{};              // rail on which all ranks have their device; empty: none, or different rails
+  std::vector<std::string> hosts;                  // by rank: place in the topology
+  FormSenders form_senders = FormSenders::nobody;  // the members of the trees that send forms of exact sums
+  std::uint64_t link_rate = 0;                     // rate of the slowest rank's link, in bits per second; 0: not known
+  std::string rail{};  // rail on which all ranks have their device; empty: none, or different rails
   std::string job;
   std::string user{};           // user of the ranks' processes
   std::string priority{};       // class of the trees; empty: normal

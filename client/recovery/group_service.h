@@ -8,6 +8,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/late_rank.h"
+#include "tributary/protocol/sum_form.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::client {
@@ -18,7 +19,8 @@ struct GroupRequest {
   std::uint32_t processes = 0;     // number of ranks that the members represent, with themselves; 0: only themselves
   std::vector<std::string> hosts;  // by rank: place in the topology
   std::uint32_t lanes = 1;
-  std::string priority{};       // class of the trees; empty: normal
+  std::string priority{};  // class of the trees; empty: normal
+  FormSenders form_senders = FormSenders::nobody;
   std::uint64_t link_rate = 0;  // rate of the slowest rank's link, in bits per second; 0: not known
   std::string rail{};           // rail on which all ranks have their device; empty: none, or different rails
   PacketSecurity packet_security = PacketSecurity::off;

@@ -6,6 +6,7 @@
 
 #include "client/tuning/table.h"
 #include "tributary/protocol/json_reader.h"
+#include "tributary/protocol/sum_form.h"
 
 namespace tributary::tuning {
 namespace {
@@ -220,6 +221,10 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   figures.heaviest_lane = trees.heaviest_lane;
   figures.levels = trees.levels;
   if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
+  // Where forms travel, the buffers are longer than the values of a segment.
+  const auto values =
+      static_cast<std::uint32_t>(form_elements_max(DType::float32, trees.segment_bytes) * sizeof(float));
+  if (figures.exact && trees.levels > 1 && values != 0) figures.segment_bytes = values;
   return figures;
 }
 
@@ -228,8 +233,9 @@ Policy policy_of(const Table& table, const GroupShape& shape) {
 }
 
 Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees) {
-  Figures figures = with_trees(table.figures, trees);
+  Figures figures = table.figures;
   figures.exact = shape.exact;
+  figures = with_trees(figures, trees);
   return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }
 

@@ -88,10 +88,13 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.exchange_key = in.text("exchange_key", "");
   spec.aggregator = in.text("aggregator", "");
   const auto priority = priority_from_string(in.text("priority", "normal"));
+  const auto senders = form_senders_from_string(in.text("form_senders", "nobody"));
   if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());
   if (!security) return fail(Errc::bad_argument, "'packet_security': " + security.error().message);
   if (!priority) return fail(Errc::bad_argument, "'priority' is not low, normal or high");
+  if (!senders) return fail(Errc::bad_argument, "'form_senders' is not nobody, aggregators or members");
   spec.priority = *priority;
+  spec.form_senders = *senders;
   spec.packet_security = *security;
   return spec;
 }

@@ -28,6 +28,7 @@
 #include "tree-manager/topology/topology.h"
 #include "tributary/protocol/late_rank.h"
 #include "tributary/protocol/reason_counts.h"
+#include "tributary/protocol/sum_form.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::manager {
@@ -106,16 +107,17 @@ struct GroupSpec {
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string user{};                           // user of the ranks' processes, as they say; may be empty
-  std::uint32_t processes = 0;                  // ranks for which the members act; 0: only for themselves
-  std::string exchange_key{};                   // key of the ranks, base64; empty: places get no secrets
-  std::string request_id{};                     // the same id gives the same group; empty: always a new group
-  std::uint64_t link_rate_bits_per_second = 0;  // rate of the slowest member's link; 0: not known
-  bool lane_weights = false;                    // true: its ranks deal segments by the lanes' weights
-  std::string rail{};                           // rail on which all its ranks have their device; empty: all rails
-  std::string owner{};                          // tenant that asks; empty: the holder of the job token
-  std::string aggregator{};                     // the only aggregator of its trees, to measure the way; empty: any
-  Priority priority = Priority::normal;         // class of its trees; at most the tenant's highest
+  std::string user{};                              // user of the ranks' processes, as they say; may be empty
+  std::uint32_t processes = 0;                     // ranks for which the members act; 0: only for themselves
+  std::string exchange_key{};                      // key of the ranks, base64; empty: places get no secrets
+  std::string request_id{};                        // the same id gives the same group; empty: always a new group
+  std::uint64_t link_rate_bits_per_second = 0;     // rate of the slowest member's link; 0: not known
+  bool lane_weights = false;                       // true: its ranks deal segments by the lanes' weights
+  std::string rail{};                              // rail on which all its ranks have their device; empty: all rails
+  std::string owner{};                             // tenant that asks; empty: the holder of the job token
+  FormSenders form_senders = FormSenders::nobody;  // of exact sums: buffers are longer if anybody sends forms
+  std::string aggregator{};                        // the only aggregator of its trees, to measure the way; empty: any
+  Priority priority = Priority::normal;            // class of its trees; at most the tenant's highest
 };
 
 /// The groups that a caller may change.

@@ -86,6 +86,18 @@ GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fab
           .priority = spec.priority};
 }
 
+/// Gives a group longer buffers, if anybody in its trees sends forms and the aggregators have the memory. `configured`:
+/// the segment's size in the settings, or 0; `plan_for` plans the group's trees.
+template <class PlanFor>
+void make_room_for_forms(GroupRecord& record, const GroupSpec& spec, std::uint32_t configured, PlanFor plan_for) {
+  if (spec.form_senders == FormSenders::nobody || spec.segment_bytes != 0 || configured != 0) return;
+  const std::uint32_t shorter = std::exchange(record.segment_bytes, form_buffer_bytes(record.segment_bytes));
+  const Plan plan = plan_for(record);
+  const bool several_levels = std::ranges::any_of(plan.lanes, [](const LaneTree& it) { return it.levels > 1; });
+  if (plan.lanes.empty() || (spec.form_senders == FormSenders::aggregators && !several_levels))
+    record.segment_bytes = shorter;
+}
+
 /// Returns the running, exclusive reservation of another holder that has an aggregator of the group's trees, or
 /// nullptr.
 const Reservation* takes_trees(const GroupRecord& group, const TenantRules& rules, std::int64_t now_s) {
@@ -159,6 +171,8 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   const std::lock_guard lock(mutex_);
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
+  make_room_for_forms(record, spec, static_cast<std::uint32_t>(settings_.segment_bytes),
+                      [&](const GroupRecord& it) { return plan_for(it, spec.aggregator); });
   record.packet_security = PacketSecurity::encrypt;  // a plan says what is possible, and no group uses it
   return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
 }
@@ -209,6 +223,8 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   record.id = *number;
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
   record.priority = std::min(record.priority, rules_.of(record.owner).priority_max);
+  make_room_for_forms(record, spec, static_cast<std::uint32_t>(settings_.segment_bytes),
+                      [&](const GroupRecord& it) { return plan_for(it, spec.aggregator); });
   admit(record, spec.aggregator);
   if (record.lanes.empty()) stats_.count_denied(record.code);
   record.epoch = record.lanes.empty() ? 0 : 1;

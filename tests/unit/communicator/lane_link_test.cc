@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr Signature kSum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
 constexpr Signature kExact{Collective::all_reduce, DType::float32, kExactSum, 0, 6};
-constexpr std::uint32_t kWindow = 4;
+constexpr std::uint32_t kWindow = 8;
+constexpr std::size_t kOperations = 20;
 
 /// An aggregator that takes contributions and sends the frames that the test chooses.
 class LyingAggregator final : public transport::Acceptor, public transport::ChannelHandler {
@@ -92,7 +93,7 @@ class Caller final : public LaneUser {
 class LaneLinkTest : public testing::Test {
  protected:
   explicit LaneLinkTest(bool rates_known = false, bool one_level = true, const Signature& signature = kSum)
-      : caller_(20, signature) {
+      : caller_(kOperations, signature) {
     LaneDescriptor descriptor;
     descriptor.window = kWindow;
     descriptor.segment_bytes = 256;
@@ -155,12 +156,12 @@ TEST_F(LaneLinkTest, ATraceHasTheMomentsOfSegments) {
 TEST_F(LaneLinkTest, ContributesAWindowAndTakesResultsInSequence) {
   ASSERT_TRUE(caller_.ready);
   ASSERT_EQ(aggregator_.contributions.size(), kWindow);
-  for (std::uint64_t i = 0; i < 16; ++i) {
+  for (std::uint64_t i = 0; i < kOperations - kWindow; ++i) {
     send_changed([](FrameHeader&, std::size_t&) {});
     EXPECT_EQ(lane_->prefix(), i + 1);
     EXPECT_EQ(aggregator_.contributions.size(), i + 1 + kWindow);
   }
-  EXPECT_EQ(caller_.ended.size(), 16U);
+  EXPECT_EQ(caller_.ended.size(), kOperations - kWindow);
   EXPECT_FALSE(caller_.failed);
 }
 
@@ -180,9 +181,11 @@ class LaneLinkOfSeveralLevels : public LaneLinkTest {
   LaneLinkOfSeveralLevels() : LaneLinkTest(true, false, kExact) {}
 };
 
-TEST_F(LaneLinkOfSeveralLevels, HasAsManyBytesOfShortSegmentsInFlightAsOfFullSegments) {
+// The buffers are kFormRoom times as long as the link's window needs.
+TEST_F(LaneLinkOfSeveralLevels, HasAsManyBytesOfShortSegmentsInFlightAsTheLinkNeeds) {
   ASSERT_TRUE(caller_.ready);
-  EXPECT_EQ(aggregator_.contributions.size(), kWindow) << "never more than the reservation";
+  EXPECT_EQ(aggregator_.contributions.size(), kWindow / 2 * 256 / kFormRoom / (6 * sizeof(float)));
+  EXPECT_GT(aggregator_.contributions.size(), kWindow / 2);
   EXPECT_EQ(aggregator_.contributions[0].payload_bytes, 6 * sizeof(float));
 }
 
@@ -244,13 +247,13 @@ TEST_F(LaneLinkTest, EveryLieAboutAResultEndsTheLaneAndIsNoResult) {
 
 TEST_F(LaneLinkTest, AResultThatNobodyContributedToIsRefused) {
   FrameHeader result = aggregator_.result_of(0);
-  for (std::size_t i = 0; i < 20; ++i) send_changed([](FrameHeader&, std::size_t&) {});
-  ASSERT_EQ(lane_->prefix(), 20U);
-  ASSERT_EQ(lane_->contributed(), 20U);
-  result.sequence = result.operation = 20;
+  for (std::size_t i = 0; i < kOperations; ++i) send_changed([](FrameHeader&, std::size_t&) {});
+  ASSERT_EQ(lane_->prefix(), kOperations);
+  ASSERT_EQ(lane_->contributed(), kOperations);
+  result.sequence = result.operation = kOperations;
   aggregator_.say(result, kSum.count * sizeof(std::int32_t));
   settle();
-  EXPECT_EQ(lane_->prefix(), 20U);
+  EXPECT_EQ(lane_->prefix(), kOperations);
   ASSERT_TRUE(caller_.failed);
   EXPECT_NE(caller_.failed->find("a result out of sequence"), std::string::npos) << *caller_.failed;
 }

@@ -359,6 +359,7 @@ std::vector<BadInput> bodies() {
         {"window", 2},
         {"segment_bytes", 256},
         {"levels", 1},
+        {"form_senders", "members"},
         {"rail", "rail-1"},
         {"link_rate_bits_per_second", 1}}},
       {"POST",

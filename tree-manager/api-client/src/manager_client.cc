@@ -176,6 +176,7 @@ json to_json(const GroupRequest& r) {
   if (!r.rail.empty()) body["rail"] = r.rail;
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
+  if (r.form_senders != FormSenders::nobody) body["form_senders"] = std::string(to_string(r.form_senders));
   if (r.levels != 0) body["levels"] = r.levels;
   if (!r.priority.empty()) body["priority"] = r.priority;
   if (r.link_rate_bits_per_second != 0) body["link_rate_bits_per_second"] = r.link_rate_bits_per_second;

@@ -1,8 +1,12 @@
 #pragma once
 // The sizes of forms, in which exact sums of some of the ranks travel from one aggregator to the next, and between hosts.
 // docs/protocol.md draws them, and kernels/partial_sum.h makes them.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "tributary/protocol/types.h"
 
@@ -59,6 +63,31 @@ struct FormRange {
   const std::size_t left = (bytes - kFormHeadBytes) % block;
   const std::size_t more = left <= kFormBlockHeadBytes ? 0 : (left - kFormBlockHeadBytes) / element;
   return whole * kFormBlockElements + more;
+}
+
+/// The members of a group's trees that send forms.
+enum class FormSenders : std::uint8_t {
+  nobody,
+  aggregators,  // aggregators below another one
+  members,      // these and the ranks, because each is the leader of its host
+};
+inline constexpr std::array<std::string_view, 3> kFormSenderNames{"nobody", "aggregators", "members"};
+[[nodiscard]] constexpr std::string_view to_string(FormSenders senders) noexcept {
+  return kFormSenderNames[static_cast<std::size_t>(senders)];
+}
+[[nodiscard]] constexpr std::optional<FormSenders> form_senders_from_string(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kFormSenderNames, name);
+  if (found == kFormSenderNames.end()) return std::nullopt;
+  return static_cast<FormSenders>(found - kFormSenderNames.begin());
+}
+
+/// A segment of an exact sum is a tenth as long as a buffer for its forms, which must hold any values. So where forms
+/// travel, buffers are this many times as long as others for the same links, and a window holds about as many values.
+inline constexpr std::uint32_t kFormRoom = 8;
+inline constexpr std::uint32_t kFormBufferBytesMax = 256U << 10;
+/// Returns the buffer's length for forms, where other buffers have `segment_bytes`.
+[[nodiscard]] constexpr std::uint32_t form_buffer_bytes(std::uint32_t segment_bytes) noexcept {
+  return std::max(segment_bytes, std::min(kFormRoom * segment_bytes, kFormBufferBytesMax));
 }
 
 }  // namespace tributary

@@ -15,6 +15,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/late_rank.h"
+#include "tributary/protocol/sum_form.h"
 #include "tributary/protocol/token_page.h"
 
 namespace tributary::manager_client {
@@ -92,6 +93,7 @@ struct GroupRequest {
   std::string rail{};               // rail on which all ranks have their device; empty: lanes take all rails in turn
   std::uint32_t window = 0;         // number of segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
+  FormSenders form_senders = FormSenders::nobody;  // needs longer buffers if anybody sends forms
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // key of the ranks; zeros without packet_security or proofs
   std::string request_id{};          // at most 63 bytes; the same id gives the same group; empty: always a new group

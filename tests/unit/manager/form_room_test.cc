@@ -1,0 +1,71 @@
+// The length of buffers for groups in whose trees forms of exact sums travel.
+#include <gmock/gmock.h>
+
+#include "tests/unit/manager/cluster_fixture.h"
+#include "tributary/protocol/lane_memory.h"
+
+namespace tributary::manager {
+namespace {
+
+class FormRoomTest : public ClusterFixture {
+ protected:
+  void SetUp() override {
+    settings_.segment_bytes = 0;
+    settings_.window = 0;
+    open();
+  }
+  LaneDescriptor lane(FormSenders senders, std::uint32_t levels, std::uint32_t segment_bytes = 0) {
+    const auto grant = cluster_->create_group({.job = "job",
+                                               .hosts = nodes(4),
+                                               .lanes = 1,
+                                               .segment_bytes = segment_bytes,
+                                               .levels = levels,
+                                               .form_senders = senders});
+    EXPECT_TRUE(grant.has_value() && grant->descriptor.lanes.size() == 1)
+        << (grant ? grant->descriptor.reason : grant.error().message);
+    return grant && !grant->descriptor.lanes.empty() ? grant->descriptor.lanes[0] : LaneDescriptor{};
+  }
+};
+
+TEST_F(FormRoomTest, BuffersAreLongerOnlyWhereFormsTravel) {
+  enlist_all();
+  const LaneDescriptor plain = lane(FormSenders::nobody, 2);
+  const std::uint32_t longer = form_buffer_bytes(plain.segment_bytes);
+  ASSERT_GT(longer, plain.segment_bytes);
+  EXPECT_EQ(lane(FormSenders::aggregators, 1).segment_bytes, plain.segment_bytes) << "no aggregator below another one";
+  EXPECT_EQ(lane(FormSenders::aggregators, 2).segment_bytes, longer);
+  EXPECT_EQ(lane(FormSenders::aggregators, 2).window, plain.window);
+  EXPECT_EQ(lane(FormSenders::members, 1).segment_bytes, longer);
+}
+
+TEST_F(FormRoomTest, AChosenLengthHolds) {
+  enlist_all();
+  EXPECT_EQ(lane(FormSenders::members, 1, 4096).segment_bytes, 4096U);
+  settings_.segment_bytes = 32U << 10;
+  open();
+  enlist_all();
+  EXPECT_EQ(lane(FormSenders::aggregators, 2).segment_bytes, 32U << 10);
+}
+
+TEST_F(FormRoomTest, AnAggregatorWithLittleMemoryHasShortBuffers) {
+  const LaneDescriptor plain = [&] {
+    enlist_all();
+    return lane(FormSenders::nobody, 1);
+  }();
+  open();
+  const std::uint64_t enough = lane_reservation_bytes(4, plain.window, plain.segment_bytes);
+  ASSERT_TRUE(enlist("small", "agg-spine-0", 2 * enough).has_value());
+  ASSERT_TRUE(cluster_->set_draining("leaf-a", true).has_value());
+  ASSERT_TRUE(cluster_->set_draining("leaf-b", true).has_value());
+  ASSERT_TRUE(cluster_->set_draining("spine", true).has_value());
+  EXPECT_EQ(lane(FormSenders::members, 1).segment_bytes, plain.segment_bytes);
+}
+
+TEST(FormBuffer, HasABound) {
+  EXPECT_EQ(form_buffer_bytes(16U << 10), 128U << 10);
+  EXPECT_EQ(form_buffer_bytes(64U << 10), kFormBufferBytesMax);
+  EXPECT_EQ(form_buffer_bytes(512U << 10), 512U << 10) << "never shorter than before";
+}
+
+}  // namespace
+}  // namespace tributary::manager
