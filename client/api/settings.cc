@@ -260,11 +260,12 @@ std::vector<Setting> make_settings() {
        [](ClientSettings& s, std::string_view value) {
          return set_word(s.require_in_network, value, {{"none", false}, {"in-network", true}});
        }},
-      {{"numerics", "TRIBUTARY_NUMERICS", "fast", "fast or exact",
+      {{"numerics", "TRIBUTARY_NUMERICS", "fast", "fast, wide or exact",
         "exact: sums and averages of floats are exact, and rounded once, so that their bits depend on no path, "
-        "tree or order. All ranks need the same setting."},
+        "tree or order. wide asks for less, and gets the same. All ranks need the same setting."},
        [](ClientSettings& s, std::string_view value) {
-         return set_word(s.numerics, value, {{"fast", Numerics::fast}, {"exact", Numerics::exact}});
+         return set_word(s.numerics, value,
+                         {{"fast", Numerics::fast}, {"wide", Numerics::exact}, {"exact", Numerics::exact}});
        }},
       {{"check_values", "TRIBUTARY_CHECK_VALUES", "off", "off, count or nan-fails",
         "count: each collective counts NaN, infinities and subnormal numbers in its input and its result on this rank. "

@@ -70,7 +70,7 @@ void describe_explain(CLI::App& app, std::function<int()>& action) {
   add_parsed(*sub, "--numerics", options->numerics,
              {.value = "WORD",
               .help = "How sums of floats are rounded",
-              .allowed = "fast or exact",
+              .allowed = "fast, wide or exact",
               .standard = "TRIBUTARY_NUMERICS, else fast"},
              [](const std::string& text) -> Result<std::optional<Numerics>> {
                if (const auto numerics = numerics_from_string(text)) return numerics;

@@ -11,7 +11,7 @@
 namespace tributary::mpi {
 namespace {
 
-constexpr std::array kWords{"fast", "exact"};  // an attribute is the address of one of them
+constexpr std::array kWords{"fast", "exact", "wide"};  // an attribute is the address of one of them
 enum Answer : int { kNone = -1, kUnknown = static_cast<int>(kWords.size()) };
 
 int numerics_key = MPI_KEYVAL_INVALID;
@@ -61,7 +61,7 @@ void take_numerics(MPI_Comm comm, MPI_Info info) {
     if (is_rank_0(comm)) {
       say(std::string("info key ") + kNumericsKey + ": " +
           (most[0] != -most[1] ? "the ranks give different values" : "the value has no meaning") +
-          "; nothing changes (allowed: fast, exact)");
+          "; nothing changes (allowed: fast, wide, exact)");
     }
     return;
   }

@@ -12,7 +12,8 @@ namespace {
 TEST(Numerics, HaveNames) {
   for (const Numerics numerics : {Numerics::fast, Numerics::exact})
     EXPECT_EQ(numerics_from_string(to_string(numerics)), numerics);
-  EXPECT_FALSE(numerics_from_string("wide"));
+  EXPECT_EQ(numerics_from_string("wide"), Numerics::exact) << "exact sums are wide enough";
+  EXPECT_FALSE(numerics_from_string("narrow"));
 }
 
 TEST(Numerics, AFrameCarriesExactOperatorsOnlyOfFloats) {

@@ -19,7 +19,8 @@ inline constexpr std::uint8_t kNumericsCount = 2;
 }
 [[nodiscard]] constexpr std::optional<Numerics> numerics_from_string(std::string_view name) noexcept {
   if (name == "fast") return Numerics::fast;
-  if (name == "exact") return Numerics::exact;
+  // Wide partial sums that are rounded once would take more bytes than the forms of exact ones (docs/numerics.md).
+  if (name == "exact" || name == "wide") return Numerics::exact;
   return std::nullopt;
 }
 
