@@ -68,8 +68,10 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
   }
   parts.settings.link_keys = parts.meeting->keys();
   if (wants_manager(settings, parts.settings.nranks)) {
-    auto service =
-        HttpGroupService::create({settings.manager, std::move(token), settings.tls}, parts.meeting->transport());
+    // The token may be renewed or changed while the job runs.
+    auto fresh_token = [file = settings.token_file] { return read_token(file).value_or(""); };
+    auto service = HttpGroupService::create({settings.manager, std::move(token), settings.tls, std::move(fresh_token)},
+                                            parts.meeting->transport());
     if (!service) return std::unexpected(service.error());
     parts.service = std::move(*service);
   }

@@ -31,7 +31,8 @@ ManagerClient make_client(const HttpGroupServiceSettings& settings, const Tls& t
                                        .token = settings.token,
                                        .connect_limit = std::min(kConnectLimit, limit),
                                        .request_limit = limit,
-                                       .tls = tls});
+                                       .tls = tls,
+                                       .fresh_token = settings.fresh_token});
   return std::move(client).value();  // create() has checked this URL
 }
 

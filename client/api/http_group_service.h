@@ -1,6 +1,7 @@
 #pragma once
 // The manager's service over HTTP. A helper thread sends the requests, so the communicator's own thread never waits for
 // the manager.
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@ struct HttpGroupServiceSettings {
   std::string url;    // URL such as "http://host:7470" or "https://host:7470"
   std::string token;  // the job's token; may be empty
   service::TlsFiles tls{};
+  std::function<std::string()> fresh_token{};  // see manager_client::ManagerSettings; the helper thread calls it
 };
 
 /// The service. The communicator's thread calls it, and gets the answers through Transport::post; only this class knows

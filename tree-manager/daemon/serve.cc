@@ -64,24 +64,32 @@ void reload_keys(const Settings& settings, Api& api) {
   spdlog::info("identity tokens of {} {} are valid now", count, count == 1 ? "key" : "keys");
 }
 
-/// Takes the signing key from its file. Makes a key if the file was moved away.
-void reload_signing_key(const Settings& settings, Cluster& cluster, AuditLog* audit) {
-  const auto secrets = load_or_make_secrets(secret_paths(settings));
-  if (!secrets) {
-    spdlog::error("the signing key was not reloaded, and the old one stays in use: {}", secrets.error().message);
-    return;
-  }
-  if (secrets->key.public_key() == cluster.signing().now()->signing.public_key()) return;
-  cluster.signing().use(secrets->key);
-  spdlog::warn("the manager signs with another key from now on; aggregators learn it at their next renewal");
+/// Writes to the audit log that the manager signs with another key.
+void record_new_key(AuditLog* audit, const PublicKey& key) {
   if (audit == nullptr) return;
   const std::int64_t now = SystemClock().unix_milliseconds() / 1000;
   audit->write({.from = "this host",
                 .method = "SIGHUP",
                 .path = "signing.key",
                 .status = 200,
-                .why = "public key " + to_base64(secrets->key.public_key())},
+                .why = "public key " + to_base64(key)},
                now);
+}
+
+/// Takes the signing key and the old secrets from their files. Makes those whose files were moved away.
+void reload_secrets(const Settings& settings, Cluster& cluster, Api& api, AuditLog* audit) {
+  const auto secrets = load_or_make_secrets(secret_paths(settings));
+  if (!secrets) {
+    spdlog::error("the signing key and the tokens were not reloaded, and the old ones stay in use: {}",
+                  secrets.error().message);
+    return;
+  }
+  api.authenticator().use_old_secrets(
+      {.aggregator_token = secrets->aggregator_token, .job_token = secrets->job_token});
+  if (secrets->key.public_key() == cluster.signing().now()->signing.public_key()) return;
+  cluster.signing().use(secrets->key);
+  spdlog::warn("the manager signs with another key from now on; aggregators learn it at their next renewal");
+  record_new_key(audit, secrets->key.public_key());
 }
 
 void reload_certificates(const Settings& settings, LiveCertificates& live) {
@@ -176,7 +184,7 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
   serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
     reload_topology(again, **cluster);
-    reload_signing_key(again, **cluster, parts.audit.get());
+    reload_secrets(again, **cluster, api, parts.audit.get());
     reload_keys(again, api);
     reload_certificates(again, *parts.certificates);
     (*server)->reload_tls();
@@ -220,7 +228,9 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
                settings.store);
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
   serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
+    const PublicKey before = (*replica)->public_key();
     (*replica)->reload();
+    if ((*replica)->public_key() != before) record_new_key(parts.audit.get(), (*replica)->public_key());
     reload_certificates(again, *parts.certificates);
     (*server)->reload_tls();
   });

@@ -42,7 +42,7 @@ struct Copy::Made {
   std::unique_ptr<Cluster> cluster;
 };
 
-Copy::Copy(ClusterSettings settings, const SigningKey& key, const Clock& clock, Source source,
+Copy::Copy(ClusterSettings settings, const LiveKey& key, const Clock& clock, Source source,
            std::chrono::milliseconds fresh)
     : settings_(without_events(std::move(settings))),
       key_(key),
@@ -57,7 +57,7 @@ Result<std::shared_ptr<Copy::Made>> Copy::make() const {
   if (!records) return std::unexpected(records.error());
   auto made = std::make_shared<Made>();
   made->store = std::make_unique<FrozenStore>(std::move(*records));
-  auto cluster = Cluster::open(settings_, *made->store, key_, clock_, std::move(*topology));
+  auto cluster = Cluster::open(settings_, *made->store, *key_.now(), clock_, std::move(*topology));
   if (!cluster) return std::unexpected(cluster.error());
   made->cluster = std::move(*cluster);
   return made;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tree-manager/replicas/live_key.h"
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/store/store.h"
 
@@ -18,7 +19,7 @@ class Copy {
     std::function<Result<std::optional<Topology>>()> topology;  // topology of the configured file
   };
   /// Key and clock must outlive it. `fresh`: the time for which a copy is as good as the store.
-  Copy(ClusterSettings settings, const SigningKey& key, const Clock& clock, Source source,
+  Copy(ClusterSettings settings, const LiveKey& key, const Clock& clock, Source source,
        std::chrono::milliseconds fresh);
   /// Returns a cluster that nobody may change: its store refuses every write. If the store cannot be read now, returns
   /// the copy that was made last; nullptr: there was none.
@@ -29,7 +30,7 @@ class Copy {
   [[nodiscard]] Result<std::shared_ptr<Made>> make() const;
 
   const ClusterSettings settings_;
-  const SigningKey& key_;
+  const LiveKey& key_;
   const Clock& clock_;
   const Source source_;
   const std::chrono::milliseconds fresh_;

@@ -61,11 +61,9 @@ std::shared_ptr<const service::Certificate> certificate_in(const std::string& te
 
 }  // namespace
 
-Forwarder::Forwarder(const SigningKey& key, const Clock& clock)
-    : key_(hmac_sha256(key.seed(), std::as_bytes(std::span(kSealPurpose)))), clock_(clock) {}
-
 std::string Forwarder::seal(std::string_view text) const {
-  return to_hex(hmac_sha256(key_, std::as_bytes(std::span(text))));
+  const Digest key = hmac_sha256(key_.now()->seed(), std::as_bytes(std::span(kSealPurpose)));
+  return to_hex(hmac_sha256(key, std::as_bytes(std::span(text))));
 }
 
 std::string Forwarder::seal_of(const std::string& words, const HttpHead& head) const {

@@ -12,8 +12,8 @@
 
 #include "service-kit/http/http_client.h"
 #include "service-kit/http/http_message.h"
+#include "tree-manager/replicas/live_key.h"
 #include "tree-manager/service/clock.h"
-#include "tributary/protocol/credential.h"
 #include "tributary/protocol/link_secret.h"
 
 namespace tributary::manager {
@@ -36,8 +36,8 @@ struct FirstSender {
 /// certificate is stated only for one request and its body, and counts for half a minute.
 class Forwarder {
  public:
-  /// The clock must outlive this object.
-  Forwarder(const SigningKey& key, const Clock& clock);
+  /// Key and clock must outlive this object.
+  Forwarder(const LiveKey& key, const Clock& clock) : key_(key), clock_(clock) {}
   /// Returns the header's text for a request that came from `head.remote_address`. nullopt: its certificate has too
   /// many names to be stated.
   [[nodiscard]] std::optional<std::string> header_for(const service::HttpHead& head, const std::string& body) const;
@@ -49,7 +49,7 @@ class Forwarder {
  private:
   [[nodiscard]] std::string seal(std::string_view text) const;
   [[nodiscard]] std::string seal_of(const std::string& words, const service::HttpHead& head) const;
-  const Digest key_;
+  const LiveKey& key_;
   const Clock& clock_;
 };
 

@@ -44,8 +44,8 @@ Replica::Replica(ReplicaSettings settings, const SigningKey& key, const Clock& c
     : settings_(std::move(settings)),
       key_(key),
       clock_(clock),
-      secrets_(settings_.files, key),
-      passing_(settings_.passing, Forwarder(key, clock)) {}
+      secrets_(settings_.files, key_),
+      passing_(settings_.passing, Forwarder(key_, clock)) {}
 
 Replica::~Replica() {
   stop();
@@ -111,7 +111,7 @@ Result<std::unique_ptr<Reign>> Replica::open_reign(const Term& term) const {
   if (!topology) return std::unexpected(topology.error());
   auto store = open_etcd(with_limits(settings_.etcd, settings_.lease), limits, term);
   if (!store) return std::unexpected(store.error());
-  auto cluster = Cluster::open(settings_.cluster, **store, key_, clock_, std::move(*topology));
+  auto cluster = Cluster::open(settings_.cluster, **store, *key_.now(), clock_, std::move(*topology));
   if (!cluster) return std::unexpected(cluster.error());
   auto reign = std::make_unique<Reign>();
   reign->lost = [raw = store->get()] { return raw->lost(); };
@@ -122,6 +122,8 @@ Result<std::unique_ptr<Reign>> Replica::open_reign(const Term& term) const {
 
 Status Replica::begin(Cluster& cluster) {
   if (auto ok = secrets_.begin(cluster, *api_); !ok) return ok;
+  // The leader before may have changed the key after this manager had opened the cluster.
+  if (cluster.signing().now()->signing.public_key() != public_key()) cluster.signing().use(*key_.now());
   return api_->authenticator().use_revocations(cluster.kept(kRevokedTokensKey));
 }
 
@@ -129,7 +131,9 @@ Status Replica::begin(Cluster& cluster) {
 void Replica::follow() {
   const auto sealed = followed_->value(kSharedSecretsKey);
   if (sealed) {
-    if (const auto ok = secrets_.take_over(*sealed, api_.get()); !ok) spdlog::error("{}", ok.error().message);
+    const auto ok = secrets_.take_over(*sealed, api_.get());
+    if (!ok && refused_ != *sealed) spdlog::error("{}", ok.error().message);
+    refused_ = ok ? "" : *sealed;
   }
   const auto revoked = followed_->value(kRevokedTokensKey);
   if (!revoked) return;
@@ -140,8 +144,25 @@ void Replica::tick() {
   if (const auto cluster = member_->cluster()) cluster->tick();
 }
 
+/// Takes the signing key from its file. The leader uses it at once, and the managers that follow use it then.
+void Replica::reload_signing_key(Cluster* cluster) {
+  const auto secrets = load_or_make_secrets(settings_.files.paths);
+  if (!secrets) {
+    spdlog::error("the signing key was not reloaded, and the old one stays in use: {}", secrets.error().message);
+    return;
+  }
+  key_.offer(secrets->key);
+  if (!key_.next()) return;
+  if (cluster == nullptr) {
+    spdlog::info("this manager has a new signing key, and uses it as soon as the manager that leads uses it");
+  } else if (const auto ok = secrets_.change_key(*cluster); !ok) {
+    spdlog::error("the signing key was not changed: {}", ok.error().message);
+  }
+}
+
 void Replica::reload() {
   const auto cluster = member_->cluster();
+  reload_signing_key(cluster.get());
   if (!cluster) {
     if (!secrets_.files_differ()) return;
     const auto leader = member_->leader();

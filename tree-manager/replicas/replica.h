@@ -26,7 +26,7 @@ struct ReplicaSettings {
 class Replica {
  public:
   /// Takes over the store's secrets, if etcd answers. Errc::denied: the store's managers have another signing key.
-  /// Key and clock must outlive the replica.
+  /// The clock must outlive the replica.
   [[nodiscard]] static Result<std::unique_ptr<Replica>> open(ReplicaSettings settings, const SigningKey& key,
                                                              const Clock& clock, ApiSettings api);
   ~Replica();
@@ -42,6 +42,8 @@ class Replica {
   void tick();
   /// Reads the topology and the secrets from their files again, after the files have changed.
   void reload();
+  /// Returns the public key of the key with which the managers sign now.
+  [[nodiscard]] PublicKey public_key() const { return key_.now()->public_key(); }
 
  private:
   Replica(ReplicaSettings settings, const SigningKey& key, const Clock& clock);
@@ -49,12 +51,14 @@ class Replica {
   [[nodiscard]] Result<std::unique_ptr<Reign>> open_reign(const Term& term) const;
   [[nodiscard]] Status begin(Cluster& cluster);
   void follow();
+  void reload_signing_key(Cluster* cluster);
 
   const ReplicaSettings settings_;
   std::string url_;  // URL at which other managers reach this manager; set by start()
-  const SigningKey& key_;
+  LiveKey key_;
   const Clock& clock_;
   SecretKeeper secrets_;
+  std::string refused_;  // the store's secrets that this manager could not read; only the keeper's thread uses it
   Passing passing_;
   std::unique_ptr<EtcdElection> election_;
   std::unique_ptr<EtcdStore> followed_;  // only the keeper's thread uses it

@@ -46,10 +46,22 @@ void SecretKeeper::write_files(const SharedSecrets& secrets) const {
   write(files_.identity_keys, secrets.identity_keys);
 }
 
+/// Opens the store's secrets with the present or the next key, and uses the key that has sealed them.
+Result<SharedSecrets> SecretKeeper::open(const std::string& sealed) {
+  auto secrets = open_secrets(*key_.now(), sealed);
+  const auto next = key_.next();
+  if (secrets || !next) return secrets;
+  auto by_next = open_secrets(*next, sealed);
+  if (!by_next) return secrets;
+  key_.use(next);
+  spdlog::warn("this manager uses the new signing key of its file from now on, because the leader does");
+  return by_next;
+}
+
 Status SecretKeeper::take_over(const std::string& sealed, Api* api) {
   const std::lock_guard lock(mutex_);
   if (sealed.empty() || sealed == sealed_) return {};
-  auto secrets = open_secrets(key_, sealed);
+  auto secrets = open(sealed);
   if (!secrets) return std::unexpected(secrets.error());
   if (api != nullptr) {
     if (auto ok = show(*secrets, *api); !ok) return ok;
@@ -61,7 +73,7 @@ Status SecretKeeper::take_over(const std::string& sealed, Api* api) {
 }
 
 Status SecretKeeper::put(Cluster& cluster, const SharedSecrets& secrets) {
-  auto sealed = seal_secrets(key_, secrets);
+  auto sealed = seal_secrets(*key_.now(), secrets);
   if (!sealed) return std::unexpected(sealed.error());
   if (auto ok = cluster.keep(kSharedSecretsKey, *sealed); !ok) return ok;
   sealed_ = std::move(*sealed);
@@ -82,6 +94,21 @@ Status SecretKeeper::publish(Cluster& cluster, Api& api) {
   // Other managers read new keys from the store, so the store gets them before this manager signs with them.
   if (auto ok = put(cluster, *secrets); !ok) return ok;
   return show(*secrets, api);
+}
+
+Status SecretKeeper::change_key(Cluster& cluster) {
+  const std::lock_guard lock(mutex_);
+  const auto next = key_.next();
+  if (!next) return {};
+  auto sealed = seal_secrets(*next, known_);
+  if (!sealed) return std::unexpected(sealed.error());
+  // The store gets the word first: if it takes no more words of this leader, the key stays.
+  if (auto ok = cluster.keep(kSharedSecretsKey, *sealed); !ok) return ok;
+  sealed_ = std::move(*sealed);
+  key_.use(next);
+  cluster.signing().use(*next);
+  spdlog::warn("the managers sign with another key from now on; aggregators learn it at their next renewal");
+  return {};
 }
 
 bool SecretKeeper::files_differ() {

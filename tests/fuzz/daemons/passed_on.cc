@@ -69,7 +69,8 @@ void stated_words_come_out_again(const Forwarder& forwarder, Script script) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const ManualClock clock;
   static const SigningKey key = *SigningKey::from_seed(std::array<std::byte, kPrivateKeyBytes>{});
-  static const Forwarder forwarder(key, clock);
+  static const LiveKey live(key);
+  static const Forwarder forwarder(live, clock);
   const service::HttpHead stranger{.method = "GET",
                                    .path = "/v1/groups",
                                    .query = {},

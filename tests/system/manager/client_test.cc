@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
 #include "tests/system/manager/manager_process.h"
@@ -127,6 +129,31 @@ TEST(Client, LeadsAnAggregatorAndAGroupThroughTheirLives) {
   EXPECT_FALSE(jobs.renew_group(rebuilt->descriptor.group)->known);
   EXPECT_TRUE(fleet.unregister_aggregator("one").has_value());
   EXPECT_EQ(fleet.unregister_aggregator("one").error().code, Errc::peer_gone);
+}
+
+TEST(Client, ReadsItsTokenAgainWhenTheManagerRefusesIt) {
+  const Folder folder;
+  const auto manager = ManagerProcess::serving(folder.file("state"));
+  const std::string first = read_file(folder.file("state/job.token"));
+  int calls = 0;
+  auto jobs = ManagerClient::create({.url = manager->url(),
+                                     .token = first,
+                                     .fresh_token = [&] {
+                                       ++calls;
+                                       return std::string(64, 'n');
+                                     }});
+  ASSERT_TRUE(jobs.has_value()) << jobs.error().message;
+  const auto ask = [&] { return jobs->request_group({.job = "j", .hosts = {"a", "b"}}); };
+  ASSERT_TRUE(ask().has_value());
+  EXPECT_EQ(calls, 0);
+  std::ofstream(folder.file("state/job.token")) << std::string(64, 'n') << "\n";
+  manager->signal(SIGHUP);
+  const auto limit = std::chrono::steady_clock::now() + 30s;
+  while (calls == 0 && std::chrono::steady_clock::now() < limit) ASSERT_TRUE(ask().has_value());
+  EXPECT_EQ(calls, 1) << "the manager takes the new token without a restart";
+  ASSERT_TRUE(ask().has_value());
+  EXPECT_EQ(calls, 1) << "the new token stays";
+  manager->signal(SIGKILL);
 }
 
 TEST(Client, DistinguishesTheManagersRefusals) {

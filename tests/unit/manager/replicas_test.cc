@@ -32,6 +32,7 @@ constexpr const char* kFleet = "aggregator-token-of-the-test";
 struct Shared {
   ManualClock clock;
   SigningKey key = std::move(*SigningKey::generate());
+  LiveKey live_key{key};
   std::shared_ptr<MemoryStore> records = std::make_shared<MemoryStore>();
   std::optional<LeaderSeen> leader;
   LeaseId lease_of_leader = 0;
@@ -83,9 +84,9 @@ struct OverTls {
 class Manager {
  public:
   explicit Manager(Shared& shared, AuditLog* audit = nullptr, PassingSettings passing = {}, OverTls tls = {})
-      : shared_(shared), election_(shared), passing_(passing, Forwarder(shared.key, shared.clock)) {
+      : shared_(shared), election_(shared), passing_(passing, Forwarder(shared.live_key, shared.clock)) {
     const auto none = [] { return Result<std::optional<Topology>>(std::nullopt); };
-    copy_ = std::make_unique<Copy>(of_cluster_, shared.key, shared.clock,
+    copy_ = std::make_unique<Copy>(of_cluster_, shared.live_key, shared.clock,
                                    Copy::Source{.load = [this] { return load(); }, .topology = none}, 5s);
     member_ =
         std::make_unique<Member>(election_, shared.clock, LeadershipSettings{.lease = kLease},
@@ -98,7 +99,7 @@ class Manager {
                                              .audit = audit,
                                              .standing = [this] { return front_->standing(); },
                                              .events = of_cluster_.events});
-    front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.key, shared.clock));
+    front_ = std::make_unique<Front>(*api_, *member_, passing_, *copy_, Forwarder(shared.live_key, shared.clock));
     server_ = std::move(*service::HttpServer::start({.listen = {"127.0.0.1", 0}, .tls = tls.server}, *front_));
     election_.url = (tls.server ? "https://" : "http://") + to_string(server_->local());
   }
@@ -329,7 +330,7 @@ TEST(Replicas, ARequestThatACertificateProvesIsPassedOnOverTlsWithItsIdentity) {
 
 TEST(Replicas, AStatedCertificateCountsForOneRequestAndNotForLong) {
   Shared shared;
-  const Forwarder forwarder(shared.key, shared.clock);
+  const Forwarder forwarder(shared.live_key, shared.clock);
   HttpHead head{
       .method = "POST", .path = "/v1/groups", .query = {}, .authorization = {}, .remote_address = "192.0.2.7"};
   head.certificate = std::make_shared<const service::Certificate>(
@@ -345,7 +346,7 @@ TEST(Replicas, AStatedCertificateCountsForOneRequestAndNotForLong) {
   HttpHead other = head;
   other.path = "/v1/plan";
   EXPECT_FALSE(forwarder.first_sender(other));
-  const SigningKey foreign = std::move(*SigningKey::generate());
+  const LiveKey foreign(*SigningKey::generate());
   EXPECT_FALSE(Forwarder(foreign, shared.clock).first_sender(head));
   shared.clock.advance(31s);
   EXPECT_FALSE(forwarder.first_sender(head));
@@ -483,7 +484,7 @@ TEST_F(SecretsTest, AllManagersTakeTheSecretsOfTheFirstLeader) {
   ASSERT_NE(text_of(first.paths.job_token), text_of(second.paths.job_token));
   Manager one(shared_), two(shared_);
   one.turn();
-  SecretKeeper of_one(first, shared_.key), of_two(second, shared_.key);
+  SecretKeeper of_one(first, shared_.live_key), of_two(second, shared_.live_key);
   const auto cluster = one.member().cluster();
   ASSERT_TRUE(of_one.begin(*cluster, one.api()).has_value());
   const std::string replaced = text_of(second.identity_keys);
@@ -500,7 +501,7 @@ TEST_F(SecretsTest, AChangeOfKeysOnTheLeaderReachesAllManagers) {
   Manager one(shared_), two(shared_);
   one.turn();
   two.turn();
-  SecretKeeper of_one(first, shared_.key), of_two(second, shared_.key);
+  SecretKeeper of_one(first, shared_.live_key), of_two(second, shared_.live_key);
   const auto cluster = one.member().cluster();
   ASSERT_TRUE(of_one.begin(*cluster, one.api()).has_value());
   ASSERT_TRUE(of_two.take_over(cluster->kept(kSharedSecretsKey), &two.api()).has_value());
@@ -526,6 +527,58 @@ TEST_F(SecretsTest, AChangeOfKeysOnTheLeaderReachesAllManagers) {
   EXPECT_EQ(status(one), 200U);
   ASSERT_TRUE(of_two.take_over(cluster->kept(kSharedSecretsKey), &two.api()).has_value());
   EXPECT_EQ(status(two), 200U) << "manager two accepts the request, and manager one leads";
+}
+
+TEST_F(SecretsTest, AChangeOfTheSigningKeyReachesTheManagersThatHaveIt) {
+  const SecretFiles first = files("first"), second = files("second");
+  Manager one(shared_), two(shared_);
+  one.turn();
+  LiveKey key_of_one(shared_.key), key_of_two(shared_.key), key_of_three(shared_.key);
+  SecretKeeper of_one(first, key_of_one), of_two(second, key_of_two), of_three(second, key_of_three);
+  const auto cluster = one.member().cluster();
+  ASSERT_TRUE(of_one.begin(*cluster, one.api()).has_value());
+  const std::string before = cluster->kept(kSharedSecretsKey);
+  ASSERT_TRUE(of_two.take_over(before, &two.api()).has_value());
+
+  const SigningKey next = std::move(*SigningKey::generate());
+  key_of_two.offer(next);
+  EXPECT_TRUE(of_two.take_over(before, &two.api()).has_value());
+  EXPECT_EQ(key_of_two.now()->public_key(), shared_.key.public_key()) << "the leader has the old key";
+  ASSERT_TRUE(of_one.change_key(*cluster).has_value());
+  EXPECT_EQ(cluster->kept(kSharedSecretsKey), before) << "the leader's file has no other key";
+
+  key_of_one.offer(next);
+  ASSERT_TRUE(of_one.change_key(*cluster).has_value());
+  EXPECT_EQ(key_of_one.now()->public_key(), next.public_key());
+  EXPECT_EQ(cluster->signing().now()->signing.public_key(), next.public_key());
+  const std::string after = cluster->kept(kSharedSecretsKey);
+  EXPECT_EQ(open_secrets(shared_.key, after).error().code, Errc::denied) << "the old key opens nothing any more";
+  ASSERT_TRUE(of_two.take_over(after, &two.api()).has_value());
+  EXPECT_EQ(key_of_two.now()->public_key(), next.public_key());
+  EXPECT_EQ(key_of_two.next(), nullptr);
+
+  const auto refused = of_three.take_over(after, &two.api());
+  EXPECT_EQ(refused.error().code, Errc::denied) << "this manager's file has the old key";
+  EXPECT_THAT(refused.error().message, HasSubstr("another signing.key"));
+  key_of_three.offer(*SigningKey::generate());
+  EXPECT_FALSE(of_three.take_over(after, &two.api()).has_value());
+  key_of_three.offer(next);
+  EXPECT_TRUE(of_three.take_over(after, &two.api()).has_value());
+}
+
+TEST_F(SecretsTest, ALeaderWithoutItsStoreKeepsItsSigningKey) {
+  const SecretFiles first = files("first");
+  Manager one(shared_);
+  one.turn();
+  LiveKey key(shared_.key);
+  SecretKeeper keeper(first, key);
+  const auto cluster = one.member().cluster();
+  ASSERT_TRUE(keeper.begin(*cluster, one.api()).has_value());
+  shared_.records->full = true;
+  key.offer(*SigningKey::generate());
+  EXPECT_FALSE(keeper.change_key(*cluster).has_value());
+  EXPECT_EQ(key.now()->public_key(), shared_.key.public_key());
+  EXPECT_EQ(cluster->signing().now()->signing.public_key(), shared_.key.public_key());
 }
 
 TEST(EtcdUrl, NamesMembersAndPrefix) {

@@ -275,6 +275,10 @@ void add_late(json& load, const std::vector<LateRank>& late, std::size_t late_ma
   }
 }
 
+bool can_be_token(std::string_view text) {
+  return std::ranges::none_of(text, [](char c) { return c <= ' ' || c == 127; });
+}
+
 }  // namespace
 
 Result<std::shared_ptr<service::TlsContext>> tls_for(std::string_view urls, const service::TlsFiles& files) {
@@ -298,10 +302,11 @@ struct ManagerClient::Impl {
   };
 
   Impl(ManagerSettings with, std::vector<HttpUrl> at)
-      : settings(std::move(with)), urls(std::move(at)), http(kWords, settings.tls) {}
+      : settings(std::move(with)), urls(std::move(at)), token(settings.token), http(kWords, settings.tls) {}
 
   const ManagerSettings settings;
   const std::vector<HttpUrl> urls;
+  std::string token;        // only calls use it, which are serialised
   std::size_t current = 0;  // manager that answered last; only calls use it, which are serialised
   service::HttpClient http;
   std::mutex serial;
@@ -317,7 +322,7 @@ struct ManagerClient::Impl {
   Result<HttpAnswer> exchange(const HttpUrl& url, const Call& call, Milliseconds limit) {
     return http.run(url, {.method = std::string(call.method),
                           .target = std::string(call.path),
-                          .authorization = settings.token.empty() ? "" : "Bearer " + settings.token,
+                          .authorization = token.empty() ? "" : "Bearer " + token,
                           .body = call.body,
                           .connect_limit = std::min(settings.connect_limit, limit),
                           .request_limit = limit,
@@ -325,14 +330,27 @@ struct ManagerClient::Impl {
                           .keep_alive = url.secure});
   }
 
+  /// The token may have been changed while this process ran. Returns whether there is another one.
+  bool has_fresh_token() {
+    if (!settings.fresh_token) return false;
+    std::string fresh = settings.fresh_token();
+    if (fresh.empty() || fresh == token || !can_be_token(fresh)) return false;
+    token = std::move(fresh);
+    return true;
+  }
+
+  Outcome call_once(std::string_view method, std::string_view path, const std::string& body) {
+    Call call{.method = method, .path = path, .body = body, .deadline = Clock::now() + settings.request_limit};
+    return urls.size() == 1 ? ask(urls.front(), call, settings.request_limit, nullptr) : go_round(call);
+  }
+
   Outcome call(std::string_view method, std::string_view path, const json& body) {
     try {
       const std::lock_guard one_at_a_time(serial);
-      Call call{.method = method,
-                .path = path,
-                .body = body.is_null() ? std::string{} : body.dump(),
-                .deadline = Clock::now() + settings.request_limit};
-      return urls.size() == 1 ? ask(urls.front(), call, settings.request_limit, nullptr) : go_round(call);
+      const std::string text = body.is_null() ? std::string{} : body.dump();
+      const Outcome outcome = call_once(method, path, text);
+      const bool refused = !outcome && outcome.error().code == Errc::denied;
+      return refused && has_fresh_token() ? call_once(method, path, text) : outcome;
     } catch (const std::exception& error) {  // lack of memory or descriptors, text that is not UTF-8
       return fail(Errc::io,
                   std::string(method) + " " + urls[current].text + std::string(path) + " failed here: " + error.what());
@@ -414,11 +432,9 @@ Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
   while (!settings.token.empty() && (settings.token.back() == '\n' || settings.token.back() == '\r')) {
     settings.token.pop_back();
   }
-  for (const char c : settings.token) {
-    if (c <= ' ' || c == 127) {
-      return fail(Errc::bad_argument,
-                  "the manager token holds a space or a control character; give only the content of the token file");
-    }
+  if (!can_be_token(settings.token)) {
+    return fail(Errc::bad_argument,
+                "the manager token holds a space or a control character; give only the content of the token file");
   }
   if (!settings.tls && std::ranges::any_of(*urls, &HttpUrl::secure)) {
     return fail(Errc::bad_config, "no CA is given by which to believe the manager at " + settings.url +

@@ -3,6 +3,7 @@
 // It blocks, throws no exceptions, writes no log, and hides all HTTP types from its callers.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -29,6 +30,8 @@ struct ManagerSettings {
   std::chrono::milliseconds request_limit{10000};  // for the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
   std::shared_ptr<service::TlsContext> tls{};  // for https URLs; see tls_for()
+  /// Called when the manager refuses the token: returns the one to use from now on, which may be the same.
+  std::function<std::string()> fresh_token{};
 };
 
 /// Opens the files that decide which managers a client believes over HTTPS; nullptr if the list has no https URL.
