@@ -84,8 +84,7 @@ void reload_secrets(const Settings& settings, Cluster& cluster, Api& api, AuditL
                   secrets.error().message);
     return;
   }
-  api.authenticator().use_old_secrets(
-      {.aggregator_token = secrets->aggregator_token, .job_token = secrets->job_token});
+  api.authenticator().use_old_secrets({.aggregator_token = secrets->aggregator_token, .job_token = secrets->job_token});
   if (secrets->key.public_key() == cluster.signing().now()->signing.public_key()) return;
   cluster.signing().use(secrets->key);
   spdlog::warn("the manager signs with another key from now on; aggregators learn it at their next renewal");

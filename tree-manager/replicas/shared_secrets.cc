@@ -76,9 +76,10 @@ Result<SharedSecrets> open_secrets(const SigningKey& key, std::string_view seale
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, body + length) == 1 &&
       EVP_DecryptFinal_ex(context.get(), out + written, &written) == 1;
   if (!good) {
-    return fail(Errc::denied,
-                "the managers of this store have another signing.key than this manager; copy signing.key from the state "
-                "directory of another manager into its own, and start it again, or send SIGHUP to it if it still runs");
+    return fail(
+        Errc::denied,
+        "the managers of this store have another signing.key than this manager; copy signing.key from the state "
+        "directory of another manager into its own, and start it again, or send SIGHUP to it if it still runs");
   }
   const json from = json_or_discarded(text);
   const auto member = [&from](const char* name) {

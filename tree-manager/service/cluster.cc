@@ -51,6 +51,7 @@ Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, 
       store_(store),
       signing_(key),
       clock_(clock),
+      lock_(settings_.patience),
       numbers_{.incarnations = NumberSeries(kIncarnationStride,
                                             [this](std::uint64_t number) {
                                               return save([&] {
@@ -132,7 +133,7 @@ void Cluster::use_topology(Topology topology) {
 
 Status Cluster::save(const std::function<Status()>& write) {
   const auto start = std::chrono::steady_clock::now();
-  Status ok = write();
+  Status ok = lock_.let_readers_pass(write);
   stats_.store_seconds += seconds_since(start);
   ++(ok ? stats_.store_writes : stats_.store_failures);
   if (!ok) spdlog::error("{}", ok.error().message);
@@ -140,14 +141,15 @@ Status Cluster::save(const std::function<Status()>& write) {
 }
 
 std::string Cluster::kept(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   const auto found = kept_.find(key);
   return found == kept_.end() ? "" : found->second;
 }
 
 Status Cluster::keep(const std::string& key, const std::string& text) {
   TRIBUTARY_ASSERT(std::ranges::find(kOwnKeys, key) == std::end(kOwnKeys), "the value {} is the cluster's own", key);
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   if (auto ok = save([&] { return store_.put_value(key, text); }); !ok) return ok;
   kept_[key] = text;
   return {};
@@ -155,7 +157,8 @@ Status Cluster::keep(const std::string& key, const std::string& text) {
 
 /// Refuses a fence that no clock could have given: such a fence would leave no room for later leaderships.
 Status Cluster::hear_fence(std::uint64_t seen) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   if (seen <= store_.fence()) return {};
   if (seen > static_cast<std::uint64_t>(clock_.unix_milliseconds()) + kFenceAheadMax) {
     return fail(Errc::bad_argument, "fence " + std::to_string(seen) + " is more than a day ahead of the clock");
@@ -168,12 +171,12 @@ Status Cluster::hear_fence(std::uint64_t seen) {
 }
 
 std::shared_ptr<const Topology> Cluster::topology() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   return topology_;
 }
 
 bool Cluster::topology_from_file() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   return topology_from_file_;
 }
 
@@ -182,7 +185,8 @@ Status Cluster::put_topology(const std::string& text, const std::string& caller)
   if (!topology) return fail(Errc::bad_argument, topology.error().message);
   // Compares outside the lock, because the comparison takes long for a large fabric.
   const TopologyDifference difference = compare(*this->topology(), *topology);
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   if (topology_from_file_) {
     return fail(Errc::mismatch,
                 "the topology comes from the manager's configuration; edit that file and send the manager SIGHUP");
@@ -195,19 +199,21 @@ Status Cluster::put_topology(const std::string& text, const std::string& caller)
 
 void Cluster::reload_topology(Topology topology) {
   const TopologyDifference difference = compare(*this->topology(), topology);
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return spdlog::error("the topology was not reloaded: {}", right.error().message);
   topology_from_file_ = true;
   use_topology(std::move(topology));
   log_change("reloaded from its file", difference, *topology_, groups_.size());
 }
 
 TenantsView Cluster::tenants() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   return {.rules = rules_, .uses = allotments_.uses()};
 }
 
 Status Cluster::change_rules(const std::function<Status(TenantRules&)>& change) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   TenantRules next = rules_;
   if (auto ok = change(next); !ok) return ok;
   const auto keep_changed = [&](const char* key, const std::string& before, const std::string& text) -> Status {
@@ -222,7 +228,7 @@ Status Cluster::change_rules(const std::function<Status(TenantRules&)>& change) 
 }
 
 ClusterStats Cluster::stats() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   ClusterStats stats = stats_;
   stats.aggregators_overcommitted = overcommitted().size();
   stats.reservations = rules_.running(clock_.unix_seconds());
@@ -259,7 +265,8 @@ Clock::TimePoint Cluster::look() {
 }
 
 void Cluster::tick() {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return;  // a pause: the next tick finds that the manager stood still
   const Clock::TimePoint now = look();
   expire_aggregators(now);
   expire_groups(now);

@@ -15,6 +15,7 @@
 #include "tree-manager/planner/fabric.h"
 #include "tree-manager/planner/flight.h"
 #include "tree-manager/service/allotments.h"
+#include "tree-manager/service/change_lock.h"
 #include "tree-manager/service/clock.h"
 #include "tree-manager/service/cluster_events.h"
 #include "tree-manager/service/number_series.h"
@@ -51,6 +52,8 @@ struct ClusterSettings {
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
   std::uint32_t ranks_max = 1U << 17;  // most ranks of one group
+  // Time for which a change waits for the change before it. While the store blocks for longer, changes are refused.
+  std::chrono::milliseconds patience{1000};
   // The place where the cluster tells its changes; never nullptr.
   std::shared_ptr<ClusterEvents> events = std::make_shared<ClusterEvents>();
 };
@@ -224,9 +227,10 @@ struct ClusterStats {
 /// A key that differs between requests of different owners. Neither part contains blanks.
 [[nodiscard]] std::string request_name(const std::string& owner, const std::string& request_id);
 
-/// Any thread may call it; one mutex guards all members. Errors: bad_argument (a value is out of bounds), peer_gone (no
+/// Any thread may call it; one lock guards all members. One change at a time writes to the store, and lets readers pass
+/// meanwhile. Errors: bad_argument (a value is out of bounds), peer_gone (no
 /// such aggregator or group), mismatch (stale epoch, name in use, topology comes from a file), retry (a limit is
-/// reached), exhausted (no room in the store), io (the store fails).
+/// reached, or the store blocks), exhausted (no room in the store), io (the store fails).
 class Cluster {
  public:
   /// Takes over the state in the store. Every holder of a lease gets a new lease of full length, because no holder
@@ -386,7 +390,7 @@ class Cluster {
   mutable SigningKeys signing_;  // guards itself
   const Clock& clock_;
 
-  mutable std::mutex mutex_;  // guards all members below
+  mutable ChangeLock lock_;  // guards all members below
   std::shared_ptr<const Topology> topology_;
   std::map<std::string, const AggregatorSite*> sites_;  // key: aggregator name; values point into topology_
   bool topology_from_file_ = false;

@@ -40,7 +40,8 @@ Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string&
   if (!opened) return std::unexpected(opened.error());
   if (!owner.owns(opened->group)) return no_group(id);
   if (auto ok = hear_fence(opened->fence); !ok) return std::unexpected(ok.error());
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   look();
   if (auto ok = check_record(*opened, id, settings_, clock_.unix_seconds()); !ok) return std::unexpected(ok.error());
   const auto known = groups_.find(id);

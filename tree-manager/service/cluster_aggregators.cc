@@ -131,7 +131,8 @@ std::uint64_t rate_of(const AggregatorSite* site, const AggregatorRecord& record
 }
 
 Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   look();
   if (auto ok = manager::check(spec, signing_.now()->exchange); !ok) return std::unexpected(ok.error());
   AggregatorRecord record{.name = spec.name,
@@ -209,7 +210,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
 Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
                                        const AggregatorLoad& load, const std::vector<std::uint32_t>& data_down,
                                        std::optional<bool> drains) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   look();
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
@@ -260,7 +262,8 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
 }
 
 Status Cluster::remove_aggregator(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   if (!aggregators_.contains(name)) return unknown(name);
   if (auto ok = save([&] { return store_.remove_aggregator(name); }); !ok) return ok;
   const auto late = groups_of(aggregators_.at(name).load.late, {});
@@ -275,7 +278,8 @@ Status Cluster::remove_aggregator(const std::string& name) {
 }
 
 Status Cluster::set_draining(const std::string& name, bool draining) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end()) return unknown(name);
   if (known->second.record.draining == draining) return {};
@@ -312,14 +316,14 @@ AggregatorView Cluster::view(const Aggregator& aggregator) const {
 }
 
 Result<AggregatorView> Cluster::aggregator(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end()) return fail(Errc::peer_gone, "no aggregator has the name '" + name + "'");
   return view(known->second);
 }
 
 std::vector<AggregatorView> Cluster::aggregators() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   std::vector<AggregatorView> views;
   views.reserve(aggregators_.size());
   for (const auto& [name, aggregator] : aggregators_) views.push_back(view(aggregator));

@@ -17,7 +17,7 @@ Result<IssueTerms> Cluster::terms_for(const SigningKeys::Keys& keys, const Group
   const auto names = has_secrets ? aggregators_above(group, ranks) : std::set<std::string>{};
   std::map<std::string, std::string> theirs;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_.read();
     terms.weight = rules_.of(group.owner).weight;
     for (const std::string& name : names) {
       const auto known = aggregators_.find(name);

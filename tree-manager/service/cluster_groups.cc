@@ -168,7 +168,8 @@ Status Cluster::check(const GroupSpec& spec) const {
 }
 
 Result<PlanView> Cluster::plan(const GroupSpec& spec) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
   make_room_for_forms(record, spec, static_cast<std::uint32_t>(settings_.segment_bytes),
@@ -196,7 +197,8 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSp
 Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
   std::shared_ptr<const GroupRecord> made;
   {
-    const std::lock_guard lock(mutex_);
+    const auto right = lock_.begin_change();
+    if (!right) return std::unexpected(right.error());
     look();
     if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
     const auto before = granted_before(spec);
@@ -287,7 +289,8 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
   if (auto ok = check_failed(failed); !ok) return std::unexpected(ok.error());
   std::shared_ptr<const GroupRecord> result;
   {
-    const std::lock_guard lock(mutex_);
+    const auto right = lock_.begin_change();
+    if (!right) return std::unexpected(right.error());
     look();
     const auto found = find_group(id);
     if (!found) return std::unexpected(found.error());
@@ -418,7 +421,8 @@ Cluster::Advice Cluster::advice_for(const Group& group) const {
 }
 
 Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id, std::optional<GroupTraffic> traffic) {
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   look();
   const auto found = find_group(id);
   if (!found) return std::unexpected(found.error());
@@ -459,7 +463,8 @@ void Cluster::drop_group(std::uint64_t id) {
 
 Status Cluster::remove_group(std::uint64_t id, const std::vector<std::string>& failed) {
   if (auto ok = check_failed(failed); !ok) return ok;
-  const std::lock_guard lock(mutex_);
+  const auto right = lock_.begin_change();
+  if (!right) return std::unexpected(right.error());
   const auto found = find_group(id);
   if (!found) {
     const auto ended = store_.has_ended(id);
@@ -496,14 +501,14 @@ std::vector<LateRank> Cluster::Group::late(const Clock& clock,
 }
 
 Result<GroupView> Cluster::group(std::uint64_t id) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   const auto found = groups_.find(id);
   if (found == groups_.end()) return no_group(id);
   return found->second.view(clock_, aggregators_);
 }
 
 std::vector<GroupView> Cluster::groups() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_.read();
   std::vector<GroupView> views;
   views.reserve(groups_.size());
   for (const auto& [id, group] : groups_) views.push_back(group.view(clock_, aggregators_));

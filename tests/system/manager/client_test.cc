@@ -136,9 +136,7 @@ TEST(Client, ReadsItsTokenAgainWhenTheManagerRefusesIt) {
   const auto manager = ManagerProcess::serving(folder.file("state"));
   const std::string first = read_file(folder.file("state/job.token"));
   int calls = 0;
-  auto jobs = ManagerClient::create({.url = manager->url(),
-                                     .token = first,
-                                     .fresh_token = [&] {
+  auto jobs = ManagerClient::create({.url = manager->url(), .token = first, .fresh_token = [&] {
                                        ++calls;
                                        return std::string(64, 'n');
                                      }});

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <future>
 #include <set>
+#include <thread>
 
 #include "tests/unit/manager/cluster_fixture.h"
 #include "tree-manager/service/number_series.h"
@@ -105,6 +107,31 @@ TEST_F(PauseTest, NumbersAreGivenOutOnceWhateverTheWallClockDoes) {
     clock_.step_wall(kSteps[static_cast<std::size_t>(round) % kSteps.size()]);
     if (round % 3 == 0) open();  // restarts the manager
   }
+}
+
+TEST_F(PauseTest, ReadersPassWhileTheStoreBlocksAndChangesAreRefused) {
+  settings_.patience = 20ms;
+  const std::uint64_t id = group_with_trees();
+  std::promise<void> begun, ends;
+  store_.before_write = [&, ended = ends.get_future().share(), first = true]() mutable {
+    if (!std::exchange(first, false)) return;
+    begun.set_value();
+    ended.wait();
+  };
+  std::thread writer([&] { EXPECT_TRUE(ask().has_value()) << "the change that waits succeeds"; });
+  begun.get_future().wait();
+  EXPECT_TRUE(cluster_->group(id).has_value());
+  EXPECT_EQ(cluster_->groups().size(), 1U) << "the new group is not there before the store has it";
+  EXPECT_EQ(cluster_->aggregators().size(), 3U);
+  EXPECT_EQ(cluster_->stats().groups_with_trees, 1U);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(cluster_->renew_group(id).error().code, Errc::retry);
+  cluster_->tick();
+  clock_.advance(1h);
+  ends.set_value();
+  writer.join();
+  EXPECT_TRUE(cluster_->renew_group(id).has_value()) << "its lease is longer by the time of the pause";
+  EXPECT_EQ(cluster_->groups().size(), 2U);
+  EXPECT_EQ(cluster_->stats().standstills, 1U);
 }
 
 TEST(NumberSeries, WritesOnceForMany) {

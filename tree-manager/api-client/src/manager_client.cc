@@ -348,9 +348,10 @@ struct ManagerClient::Impl {
     try {
       const std::lock_guard one_at_a_time(serial);
       const std::string text = body.is_null() ? std::string{} : body.dump();
-      const Outcome outcome = call_once(method, path, text);
+      Outcome outcome = call_once(method, path, text);
       const bool refused = !outcome && outcome.error().code == Errc::denied;
-      return refused && has_fresh_token() ? call_once(method, path, text) : outcome;
+      if (refused && has_fresh_token()) return call_once(method, path, text);
+      return outcome;
     } catch (const std::exception& error) {  // lack of memory or descriptors, text that is not UTF-8
       return fail(Errc::io,
                   std::string(method) + " " + urls[current].text + std::string(path) + " failed here: " + error.what());
