@@ -66,6 +66,27 @@ class RunningJob : public ::testing::Test {
     }
     FAIL() << "nobody renews " << route << " at the new leader";
   }
+  /// Writes a file of a manager's state directory, and sends SIGHUP to the manager.
+  void change_file(std::size_t which, const std::string& name, const std::string& text) {
+    std::ofstream(managers_->state_of(which) + "/" + name) << text;
+    managers_->at(which).signal(SIGHUP);
+  }
+  /// Returns the key of the manager that leads, as each manager that answers says; "" if they differ or none answers.
+  [[nodiscard]] std::string public_key() const {
+    std::string key;
+    for (std::size_t i = 0; i < managers_->size(); ++i) {
+      const nlohmann::json answer = managers_->ask(i, "/v1/public-key");
+      if (!answer.is_object()) continue;
+      if (!key.empty() && key != answer["public_key"]) return "";
+      key = answer["public_key"];
+    }
+    return key;
+  }
+  /// Asks one manager for a group, and returns whether it made one: 200, or else 0.
+  [[nodiscard]] int status_of_group_request(std::size_t which, const std::string& token) const {
+    auto client = manager_client::ManagerClient::create({.url = managers_->at(which).url(), .token = token});
+    return client && client->request_group({.job = "j", .hosts = {"x", "y"}, .lanes = 1}) ? 200 : 0;
+  }
   manager_client::GroupAnswer group_with_tree() {
     auto jobs = managers_->for_jobs();
     const auto end = Clock::now() + 30s;
@@ -116,6 +137,52 @@ TEST_F(RunningJob, SeesNoErrorWhileLeadersAreKilled) {
   for (const auto& rank : job_->ranks()) EXPECT_TRUE(rank.done) << rank.trouble;
   std::printf("3 kills, and the job ended %llu operations\n",
               static_cast<unsigned long long>(job_->ranks()[0].operations));
+}
+
+TEST_F(RunningJob, ChangesOfTheKeysCostItNothing) {
+  ASSERT_NO_FATAL_FAILURE(start_job());
+  const std::uint32_t epoch = job_->ranks()[0].last.groups.at(0).epoch;
+  const std::size_t leader = managers_->wait_leader();
+  const std::string before = public_key();
+
+  // The job token: the leader's file decides.
+  change_file(leader, "job.token", std::string(64, 'j') + "\n");
+  for (std::size_t i = 0; i < managers_->size(); ++i) {
+    listen_until([&] { return read_file(managers_->state_of(i) + "/job.token") == std::string(64, 'j') + "\n"; });
+    EXPECT_EQ(status_of_group_request(i, std::string(64, 'j')), 200) << i;
+  }
+
+  // The signing key: the file of each manager, and the leader's at last.
+  const std::string key = std::string(63, '5') + "a\n";
+  for (std::size_t i = 0; i < managers_->size(); ++i) {
+    if (i != leader) change_file(i, "signing.key", key);
+  }
+  std::this_thread::sleep_for(1s);  // longer than managers need to take over what has changed; nothing may change
+  EXPECT_EQ(public_key(), before);
+  change_file(leader, "signing.key", key);
+  listen_until([&] { return public_key() != before; });
+  const std::string after = public_key();
+  EXPECT_NE(after, before);
+  ASSERT_NO_FATAL_FAILURE(wait_until_renewed_at(leader, "aggregators/{name}"));
+  EXPECT_FALSE(group_with_tree().descriptor.lanes.empty()) << "the aggregator knows the new key";
+
+  // Another manager leads with the new key, and the killed one, which starts with it, follows.
+  managers_->kill(leader);
+  listen_until([&] { return managers_->leader().has_value(); });
+  const auto next = managers_->leader();
+  ASSERT_TRUE(next.has_value()) << "no manager that has followed can lead";
+  EXPECT_EQ(public_key(), after);
+  managers_->restart(leader);
+  ASSERT_NO_FATAL_FAILURE(wait_until_renewed_at(*next, "groups/{id}"));
+  EXPECT_FALSE(group_with_tree().descriptor.lanes.empty());
+  const std::uint64_t rounds_before = rounds();
+  listen_until([&] { return rounds() > rounds_before + 5; });
+  EXPECT_EQ(job_->trouble(45s), "");
+  EXPECT_TRUE(job_->all_in_network());
+  EXPECT_EQ(job_->ranks()[0].last.groups.at(0).epoch, epoch) << "the group keeps its trees";
+  std::ofstream(folder_.file("stop")) << "stop\n";
+  listen_until([&] { return job_->all_ended(); });
+  for (const auto& rank : job_->ranks()) EXPECT_TRUE(rank.done) << rank.trouble;
 }
 
 TEST_F(RunningJob, TokensOfAFormerLeaderAreRefused) {
