@@ -9,36 +9,16 @@ Etcd is real: three members on loopback.
 import contextlib
 import http.client
 import json
-import os
-import shutil
-import socket
-import subprocess
 import sys
 import threading
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from managers_over_etcd import LIMIT_SECONDS, ManagersOverEtcd, get, has_etcd
 
-ETCD = "/usr/bin/etcd"
-MEMBERS = MANAGERS = 3
 PACE_SECONDS = 0.05  # between two registrations
 ENOUGH = 12          # events before and after a kill
-
-
-def get(port: int, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, str]:
-    """Returns status, headers and body; the status is 0 if no answer comes."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_SECONDS)
-    try:
-        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
-    except (OSError, http.client.HTTPException):
-        return 0, http.client.HTTPMessage(), ""
-    finally:
-        connection.close()
 
 
 class Reader:
@@ -157,54 +137,7 @@ class Registrar:
         self.thread.join(timeout=LIMIT_SECONDS)
 
 
-class FollowerEvents(Daemons):
-    def setUp(self) -> None:
-        super().setUp()
-        self.start_etcd()
-        self.ports = {f"m{i}": self.start_manager(i) for i in range(MANAGERS)}
-
-    @staticmethod
-    def free_ports(count: int) -> list[int]:
-        with contextlib.ExitStack() as stack:
-            sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-            for one in sockets:
-                one.bind(("127.0.0.1", 0))
-            return [one.getsockname()[1] for one in sockets]
-
-    def start_etcd(self) -> None:
-        ports = self.free_ports(2 * MEMBERS)
-        clients, peers = ports[:MEMBERS], ports[MEMBERS:]
-        all_members = ",".join(f"e{i}=http://127.0.0.1:{peer}" for i, peer in enumerate(peers))
-        for i in range(MEMBERS):
-            log = (self.folder / f"e{i}.log").open("w")
-            self.addCleanup(log.close)
-            client, peer = f"http://127.0.0.1:{clients[i]}", f"http://127.0.0.1:{peers[i]}"
-            process = subprocess.Popen([ETCD, "--name", f"e{i}", "--data-dir", self.folder / f"e{i}", "--listen-client-urls", client, "--advertise-client-urls", client,
-                                        "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", all_members, "--initial-cluster-state", "new"],
-                                       stdout=log, stderr=log)
-            self.addCleanup(process.wait, LIMIT_SECONDS)
-            self.addCleanup(process.kill)
-        self.store = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in clients)
-        self.wait_until(lambda: '"true"' in get(clients[0], "/health")[2], "etcd does not serve")
-
-    def start_manager(self, i: int) -> int:
-        state = self.folder / f"state{i}"
-        if i != 0:
-            state.mkdir(mode=0o700)
-            shutil.copy(self.folder / "state0/signing.key", state)
-        port = self.start(f"m{i}", "tree-manager/tributary-manager",
-                          f"listen: 127.0.0.1:0\nstate_directory: {state}\nstore: {self.store}\nleader_lease: 3s\naggregator_lease: 1h\ngroup_lease: 1h\nlog_level: warn\n")["port"]
-        if i == 0:
-            self.wait_until(lambda: self.role(port) == "leader", "the first manager does not lead")
-        return port
-
-    def role(self, port: int) -> str:
-        status, _, body = get(port, "/v1/leader")
-        return json.loads(body)["role"] if status == 200 else ""
-
-    def leader(self) -> str | None:
-        return next((name for name, port in self.ports.items() if self.role(port) == "leader"), None)
-
+class FollowerEvents(ManagersOverEtcd):
     def test_a_reader_at_a_follower_loses_no_event_and_hears_none_twice(self) -> None:
         self.assertEqual(self.leader(), "m0")
         readers = {name: Reader(self.ports[name]) for name in ("m1", "m2")}
@@ -238,7 +171,7 @@ class FollowerEvents(Daemons):
 
 
 if __name__ == "__main__":
-    if not os.access(ETCD, os.X_OK):
+    if not has_etcd():
         print("skipped: etcd is missing (scripts/setup --etcd)")
         sys.exit(77)
     FollowerEvents.root, FollowerEvents.build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
