@@ -76,7 +76,7 @@ class ManagersOverEtcd(Daemons):
 
     def run_manager(self, i: int) -> int:
         return self.start(f"m{i}", "tree-manager/tributary-manager",
-                          f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state{i}\nstore: {self.store}\nleader_lease: 3s\naggregator_lease: 1h\ngroup_lease: 1h\nlog_level: warn\n")["port"]
+                          f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state{i}\nstore: {self.store}\nleader_lease: 8s\naggregator_lease: 1h\ngroup_lease: 1h\nlog_level: warn\n")["port"]
 
     def logs(self) -> str:
         return "".join(f"== {name}\n{(self.folder / f'{name}.log').read_text()}" for name in self.processes)
