@@ -9,6 +9,7 @@ Etcd is real: three members on loopback.
 import contextlib
 import http.client
 import json
+import socket
 import sys
 import threading
 import time
@@ -31,7 +32,7 @@ class Reader:
         self.looked_at: set[str] = set()  # the aggregators in the overviews
         self.missed, self.answers, self.refused = 0, 0, 0
         self.stopped = threading.Event()
-        self.connection: http.client.HTTPConnection | None = None
+        self.socket: socket.socket | None = None
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -42,10 +43,11 @@ class Reader:
             self.stopped.wait(self.retry_seconds)
 
     def listen(self) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS)
         try:
-            self.connection.request("GET", "/v1/events", headers={"Accept": "text/event-stream"} | ({"Last-Event-ID": self.last} if self.last else {}))
-            answer = self.connection.getresponse()
+            connection.request("GET", "/v1/events", headers={"Accept": "text/event-stream"} | ({"Last-Event-ID": self.last} if self.last else {}))
+            self.socket = connection.sock
+            answer = connection.getresponse()
             if answer.status != 200:
                 self.refused += 1
                 return
@@ -68,7 +70,7 @@ class Reader:
                         self.hear(kind, data)
                     kind = data = ""
         finally:
-            self.connection.close()
+            connection.close()
 
     def hear(self, kind: str, data: str) -> None:
         if kind == "missed":
@@ -94,7 +96,7 @@ class Reader:
     def stop(self) -> None:
         self.stopped.set()
         with contextlib.suppress(OSError, AttributeError):
-            self.connection.sock.close()
+            self.socket.shutdown(socket.SHUT_RDWR)  # also wakes the thread that reads
         self.thread.join(timeout=LIMIT_SECONDS)
 
 
