@@ -54,7 +54,10 @@ class LateCauses {
     for (std::uint32_t other = 0; other < children_.size(); ++other) {
       if (other != child) others.add(troubles_of(other, now));
     }
-    return cause_of(troubles_of(child, now), others.mean(), seen_cause(child, waited_for));
+    const LateCause seen = seen_cause(child, waited_for);
+    // A process that stands still may have told a trouble before. A process that waits for a processor tells it again.
+    if (seen == LateCause::silent && now - children_[child].troubles_at > waited_for) return seen;
+    return cause_of(troubles_of(child, now), others.mean(), seen);
   }
 
  private:

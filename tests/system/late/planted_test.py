@@ -51,7 +51,7 @@ TREE = ["--ranks", str(RANKS), "--aggregators", "5", "--levels", "2"]
 LINKS = ["--hosts", str(RANKS), "--link", "200Mbit", "--aggregators", "5", "--levels", "2"]
 IN_USE = "in-network reduction in use"
 SHAPES = {
-    "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "10", "200", "800"], IN_USE, hog=-15),
+    "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "4", "80", "800"], IN_USE, hog=-20),
     "links": Shape(LINKS, {"TRIBUTARY_TUNING": "off"}, ["524288", "2", "200", "1500"], IN_USE),
     "ranks": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {"TRIBUTARY_LOCAL": "off"}, ["4096", "20", "400", "5000"], "no manager"),
     "hosts": Shape(TREE, {"TRIBUTARY_TUNING": "off"}, ["4096", "20", "400", "5000"], IN_USE, ranks_by_host=4),
@@ -173,7 +173,7 @@ class Job:
         elif what == "cpu":
             self.hog()
         else:
-            shape = "tbf rate 5mbit burst 32kb latency 2000ms" if what == "link" else "netem loss 25%"
+            shape = "tbf rate 5mbit burst 32kb latency 2000ms" if what == "link" else "tbf rate 20mbit burst 4kb limit 12kb"
             self.in_namespace(f"tc qdisc replace dev eth0 root {shape}")
 
     def stop(self, pid: int) -> None:

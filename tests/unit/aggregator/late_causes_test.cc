@@ -72,7 +72,9 @@ TEST_F(LateCausesTest, ATroubleThatTheChildTellsIsTheCause) {
   for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
   causes_.says(0, {.processor_wait = 70}, now_);
   EXPECT_EQ(cause(), LateCause::no_cpu);
-  EXPECT_EQ(cause(5s), LateCause::no_cpu) << "it is silent because it does not run";
+  now_ += 1s;
+  EXPECT_EQ(cause(1s), LateCause::no_cpu) << "it is silent because it does not run";
+  EXPECT_EQ(cause(999ms), LateCause::silent) << "it has told nothing since the others wait";
   causes_.says(0, {.sent_again = 20}, now_);
   EXPECT_EQ(cause(), LateCause::lossy_link);
   causes_.says(0, {}, now_);
