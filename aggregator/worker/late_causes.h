@@ -1,6 +1,6 @@
 #pragma once
 // Guesses why a child of a lane is late: because it begins its operations late, or because its data come slowly. If the
-// child has told a trouble of its own, and most other children have not, that is the cause.
+// child has told a trouble of its own, and most other children have not, this trouble is the cause.
 //
 // A child that calls late sends nothing at first, and then its segments come as fast as the others': the lag of an
 // operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with each

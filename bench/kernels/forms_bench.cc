@@ -1,7 +1,7 @@
 // Measures the forms of exact sums (tributary/kernels/partial_sum.h): a leader makes one from its ranks' values, an
-// aggregator adds forms, and the root rounds their sum. Inputs are normally distributed. Rates are bytes of the values
-// that all inputs stand for, per second by one core, in GB/s (1e9), as medians: so 4 bytes of float32 for each element
-// of an input, whatever its form takes. element: the bytes of the made form for each of its elements.
+// aggregator adds forms, and the root rounds their sum. Inputs are normally distributed. A rate counts the bytes of the
+// values for which the inputs stand, on one core, in GB/s (1e9), as a median: each element of each float32 input counts
+// 4 bytes, however long its form is. element: the bytes of the made form for each of its elements.
 #include "bench/kernels/forms_bench.h"
 
 #include <benchmark/benchmark.h>

@@ -54,7 +54,7 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
 }
 
-/// Returns whether the operation costs what the figures say: where sums are exact, those of integers do not.
+/// Returns whether the operation costs what the figures say. In a group with exact sums, a sum of integers does not.
 bool OnlineTuning::has_its_price(const Operation& o) const noexcept {
   if (!row_of(o.signature.collective).reduces) return true;
   return is_exact(o.signature.op) == shared_.settings.exact;

@@ -174,8 +174,8 @@ void FlightRecord::started(std::uint64_t number, FlightPath path, TimePoint at) 
   write(*slot, words);
 }
 
-// The time of a later part is one word, and needs no version: a reader that sees this word of the next operation in the
-// slot also sees the version of that operation.
+// The time of a later part is one word, and needs no version: a reader that sees the word of the slot's next operation
+// also sees this next operation's version.
 void FlightRecord::came(std::uint64_t number, TimePoint at) noexcept {
   Slot* const slot = find(number);
   if (slot == nullptr) return;

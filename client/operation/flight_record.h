@@ -32,8 +32,8 @@ enum class FlightPath : std::uint8_t { undecided, in_network, between_ranks, by_
 enum class FlightOutcome : std::uint8_t { open, success, failure };
 
 /// One operation. A time without a value has not come yet. The first and the last byte are parts of the operation that
-/// have come to this rank from other ranks or from aggregators; a rank that only sends, or that shares the memory of all
-/// others, gets none.
+/// have come to this rank from other ranks or from aggregators. A rank that only sends, or that shares the memory of
+/// all others, gets none.
 struct FlightEntry {
   std::uint64_t number = 0;  // number of the call among the communicator's collective calls
   Signature signature{};

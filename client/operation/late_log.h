@@ -1,6 +1,6 @@
 #pragma once
-// The lines of a rank's log about the rank for which the others wait. A manager or an aggregator that lies can cause one
-// warning in kPause, and one line that takes it back.
+// The lines of a rank's log about the rank for which the others wait. A manager or an aggregator that lies can cause
+// one warning in kPause, and one line that takes it back.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@ namespace tributary::client {
 class LateLog {
  public:
   static constexpr std::chrono::seconds kPause{10};  // between two warnings
-  static constexpr std::chrono::seconds kAfter{1};   // where no aggregator watches, a wait for so long is told
+  static constexpr std::chrono::seconds kAfter{1};   // a wait for so long is told, where no aggregator watches
   /// Gets a line; `late` is false if the line says that the rank is no longer late.
   using Tell = std::function<void(const std::string& line, bool late)>;
 

@@ -1,7 +1,7 @@
 #pragma once
-// Finds this rank's own troubles (tributary/protocol/rank_troubles.h) in the kernel's counters, twice a second: the time
-// for which its main thread, or the thread that drives its connections, was ready to run and got no processor, and the
-// TCP segments that its host sent again.
+// Finds this rank's own troubles (tributary/protocol/rank_troubles.h) in the kernel's counters, twice a second: the
+// time for which its main thread, or the thread that drives its connections, was ready to run and got no processor, and
+// the TCP segments that its host sent again.
 #include <sys/types.h>
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace tributary::client {
 
-/// The time for which a thread has been ready to run, and has not run, since it began. `schedstat`: a file such as
-/// /proc/self/schedstat. Nothing if the kernel does not count it.
+/// Returns the time for which a thread has been ready to run, and has not run, since it began; nullopt if the kernel
+/// does not count it. `schedstat`: a file such as /proc/self/schedstat.
 [[nodiscard]] std::optional<transport::Duration> processor_wait(const std::string& schedstat);
 
 /// One thread at a time uses an object.
@@ -31,8 +31,8 @@ class OwnTroubles {
   OwnTroubles() : OwnTroubles(Files{}) {}
   explicit OwnTroubles(Files files) : files_(std::move(files)) {}
 
-  /// Reads the counters if a period is over. Returns whether the others should be told current(): there are troubles, or
-  /// there were, and they are over.
+  /// Reads the counters if a period is over. Returns whether to tell the others current(): while there are troubles,
+  /// and once when they are over.
   bool look(transport::TimePoint now);
   /// Returns the troubles of the last second.
   [[nodiscard]] RankTroubles current() const noexcept;

@@ -39,7 +39,7 @@ namespace tributary::client {
 struct CoordinatorSettings {
   std::uint32_t nranks = 1;
   std::vector<std::string> hosts;                  // by rank: place in the topology
-  FormSenders form_senders = FormSenders::nobody;  // the members of the trees that send forms of exact sums
+  FormSenders form_senders = FormSenders::nobody;  // the processes of the trees that send forms of exact sums
   std::uint64_t link_rate = 0;                     // rate of the slowest rank's link, in bits per second; 0: not known
   std::string rail{};  // rail on which all ranks have their device; empty: none, or different rails
   std::string job;

@@ -95,7 +95,8 @@ double heaviest_lane(const Figures& figures) noexcept {
   return figures.heaviest_lane > 0 ? figures.heaviest_lane : 1.0 / figures.lanes;
 }
 
-/// Returns the rate of a vector through all lanes. In trees of several levels, exact sums are longer between aggregators.
+/// Returns the rate of a vector through all lanes. In trees of several levels, exact sums are longer between
+/// aggregators.
 double trees_rate(const Figures& figures, const Call& call) noexcept {
   const double rate = figures.trees_gbits * 125;
   return is_exact(figures, call.collective) && levels_of(figures, call.ranks) > 1 ? rate / kFormBytes : rate;

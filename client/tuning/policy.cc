@@ -22,8 +22,8 @@ Algorithm quickest_between_ranks(const Figures& figures, const Call& call) {
   return std::ranges::min(algorithms_of(figures, call.collective), {}, time_of);
 }
 
-/// Returns the quickest of all ways, with the quickest algorithm between the ranks. Where sums are exact, this is the
-/// algorithm of the sums of integers, which are not.
+/// Returns the quickest of all ways, with the quickest algorithm between the ranks. In a group with exact sums only the
+/// sums of integers use this algorithm.
 Step model_step(const Figures& figures, const Call& call) {
   const Estimate best = estimates(figures, call).front();
   Figures fast = figures;

@@ -1,7 +1,7 @@
 #pragma once
-// Whole numbers of 1 to 16 bytes in memory, one after the other, in two's complement, little-endian, as forms have them.
-// A number is read and written with the bytes of its neighbours, which is one instruction in place of several: only the
-// last numbers have no neighbour.
+// Whole numbers of 1 to 16 bytes in memory, one after the other, in two's complement, little-endian, as in forms. A
+// number is read and written with the bytes of its neighbours, by one instruction in place of several. Only the last
+// numbers lack such neighbours.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,8 @@
 
 namespace tributary::kernels {
 
-/// Returns how many of `count` numbers of `width` bytes have at least `bytes` bytes from their begin to the array's end.
+/// Returns how many of `count` numbers of `width` bytes have at least `bytes` bytes from their start to the array's
+/// end.
 [[nodiscard]] constexpr std::size_t followed(std::size_t count, std::size_t width, std::size_t bytes) noexcept {
   return count * width < bytes ? 0 : (count * width - bytes) / width + 1;
 }

@@ -30,7 +30,7 @@ class HttpFlow {
   virtual ~HttpFlow() = default;
   /// Returns the next bytes; empty: there are none yet; nullopt: the body has ended. Must not throw or block.
   [[nodiscard]] virtual std::optional<std::string> next() = 0;
-  /// Called when the reader has not taken the last bytes within the limit of a write: the body goes on no more.
+  /// Called when the reader has not taken the last bytes within the limit of a write: then the body ends.
   virtual void reader_is_slow() noexcept {}
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A connection's part in the turns of its thread, as a base class of connections: it may belong to a share.
+// A connection's part in the turns of its thread, as a base class of connections. The connection may belong to a share.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,9 +29,9 @@ class TurnPart {
   std::shared_ptr<TurnShare> share_;
 };
 
-/// The number of the present round of shares, as a base class of a thread's turns. A round ends with the first turn that
-/// leaves nothing to do for those that may go, and after some turns in any case: strangers may keep the queue of packets
-/// full.
+/// The number of the present round of shares, as a base class of a thread's turns. A round ends with the first turn
+/// that leaves nothing to do for the connections that may go on. It also ends after some turns, because strangers may
+/// keep the queue of packets full.
 class Rounds {
  public:
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }

@@ -23,7 +23,7 @@ class KeyWait {
  protected:
   /// The time of the next look; max: no call waits.
   [[nodiscard]] TimePoint next_look() const noexcept { return at_; }
-  /// A call may wait once more.
+  /// Runs the waiting calls if it is time; each of them may call look_again().
   void look_for_key(TimePoint now) {
     if (now < at_) return;
     at_ = TimePoint::max();

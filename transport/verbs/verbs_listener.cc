@@ -25,7 +25,7 @@ std::optional<Refusal> refusal_of(const VerbsCore& core, const Greeting& request
   return std::nullopt;
 }
 
-/// Moves the id's events to the core. False: the system does not do it.
+/// Moves the id's events to the core. False: the system refuses.
 bool comes_to(const VerbsCore& core, rdma_cm_id& id) {
   return id.channel == core.events() || rdma_migrate_id(&id, core.events()) == 0;
 }

@@ -31,7 +31,7 @@ export function flowsOf(lanes) {
   });
 }
 
-/** The loads of all links that the trees use. `chosen`: the lanes of the chosen group, which may be newer than the trees of all. */
+/** The loads of all links that the trees use. `chosen`: the lanes of the chosen group, which may be newer than those in `trees`. */
 export function loadsNow(chosen, fabric) {
   const others = whose === "all" ? trees.filter((lane) => !chosen.some((one) => one.group === lane.group)) : [];
   const lanes = [...chosen, ...others];

@@ -18,7 +18,7 @@ struct pattern {
   float values[kPeriod * kPeriodsAtOnce];
 };
 
-/* Returns a small whole number times a power of two that depends only on the element: so all sums are exact, and blocks
+/* Returns a small whole number times a power of two that depends only on the element. So all sums are exact, and blocks
 of elements span as many bits as normally distributed values. gloo_driver.py uses the same numbers. */
 static float input_of(int rank, size_t i) {
   return ldexpf((float)(1 + (i * 7 + (size_t)rank * 13) % 61), -(int)(i % 29));

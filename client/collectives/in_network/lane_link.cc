@@ -20,10 +20,10 @@ Segmentation segmentation_of(const Operation& operation, const LaneSettings& set
           segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level)};
 }
 
-/// Returns how many segments of this operation may be in flight. Segments of exact sums may be short; as many bytes of
-/// them as of full segments fill the link. Where forms travel, the buffers have room for kFormRoom times as many bytes as
-/// the link needs; but their segments are longer than others, and wait longer for each other, so twice as many bytes are
-/// in flight. (16 MiB on eight ranks over two levels took 142 ms with them, 151 ms with half.)
+/// Returns how many segments of this operation may be in flight. Segments of exact sums may be short: then as many
+/// bytes of them are in flight as would be of full segments. Where forms travel, the buffers hold kFormRoom times the
+/// bytes that fill the link. Their segments are longer than others, and wait longer for each other, so twice the bytes
+/// that fill the link are in flight. (16 MiB on eight ranks over two levels took 142 ms so, and 151 ms with half.)
 std::uint64_t segments_ahead(const Operation& operation, std::uint32_t full, const LaneSettings& settings,
                              const LaneDescriptor& lane) {
   const std::uint64_t bytes = segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level);

@@ -94,8 +94,8 @@ class LaneLink final : public transport::ChannelHandler {
   /// the network cannot reach it.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
-  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding. `word`: this rank's
-  /// troubles, for the aggregator.
+  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding. `word`: this
+  /// rank's troubles, for the aggregator.
   void look(transport::TimePoint now, const std::optional<RankTroubles>& word = std::nullopt);
   /// Contributes as much as the window and the channel take.
   void pump(transport::TimePoint now);

@@ -309,8 +309,8 @@ bool LocalGroup::has_called(std::uint32_t rank) const noexcept {
   return places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) == sequence_;
 }
 
-/// Returns the late rank: of the ranks for which this rank waits, the one with the least progress. Only a rank that waits
-/// for all lower ranks returns one, so that one rank writes the line.
+/// Returns the late rank: of the ranks for which this rank waits, the one with the least progress. Only a rank that
+/// waits for all lower ranks returns one, so that one rank writes the line.
 std::optional<std::uint32_t> LocalGroup::latest() const noexcept {
   std::optional<std::uint32_t> latest;
   std::uint64_t least = 0;

@@ -155,9 +155,9 @@ typedef struct tributary_config {
    * time-out, and returns TRIBUTARY_ERROR_UNREACHABLE with the reason if it gets none. If the communicator loses its
    * trees later, it ends on every rank. */
   const char* require;
-  /* TRIBUTARY_NUMERICS: "fast", "wide" or "exact". With "exact", sums and averages of floats are the exact ones, rounded
-   * once: their bits depend on no path, tree or order. A product of floats is refused. "wide" asks for less, and gets the
-   * same. All ranks need the same numerics. */
+  /* TRIBUTARY_NUMERICS: "fast", "wide" or "exact". With "exact", sums and averages of floats are the exact ones,
+   * rounded once: their bits depend on no path, tree or order. A product of floats is refused. "wide" asks for less,
+   * and gets the same. All ranks need the same numerics. */
   const char* numerics;
   const char* local; /* TRIBUTARY_LOCAL: "auto" or "off" */
   /* TRIBUTARY_CHECK_VALUES: "off", "count" or "nan-fails". With "count", each collective counts NaN, infinities and

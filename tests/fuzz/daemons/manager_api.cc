@@ -75,7 +75,8 @@ struct Service {
            .events = settings.events}};
   std::vector<std::shared_ptr<service::HttpFlow>> streams;
 
-  /// Reads all streams once. A text of a stream is whole messages: a reader may lose the connection after each of them.
+  /// Reads all streams once. Each text of a stream has only whole messages, because a reader may lose the connection
+  /// after any text.
   void listen() {
     std::erase_if(streams, [](const auto& stream) {
       const auto text = stream->next();

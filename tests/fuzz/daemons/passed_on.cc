@@ -1,5 +1,5 @@
-// The header with which one manager tells another who has first sent a request. A stranger's text is never believed;
-// what a manager states comes out again, unless a byte of it or of the request has changed.
+// The header with which one manager tells another which caller sent a request. A stranger's text is never believed. A
+// manager's statement comes out again, unless a byte of it or of the request has changed.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Parties whose connections come to one thread over RDMA are read in proportion to their weights, whatever the number of
-// their connections.
+// Parties whose connections come to one thread over RDMA are read in proportion to their weights, whatever the number
+// of their connections.
 #include <deque>
 #include <map>
 

@@ -1,5 +1,5 @@
-// A join may come before the manager's key, because the manager plans trees over an aggregator as soon as it has
-// registered it. The join waits for the key.
+// A join may come before the manager's key: the manager may plan trees over an aggregator while its answer to the
+// aggregator's registration is still on its way. The join waits for the key.
 #include <gmock/gmock.h>
 
 #include "tests/unit/aggregator/worker_rig.h"

@@ -109,7 +109,7 @@ TEST(ExactDemand, HasOneWayBetweenTheRanksAndMovesTheOthersNot) {
             estimates(fabric(1, false), broadcast).front().time_us());
 }
 
-// A policy of a group with exact sums also holds for its sums of integers, so its algorithms are those that they have.
+// A policy of a group with exact sums also holds for its sums of integers, so it names algorithms that these have.
 TEST(ExactDemand, APolicyHasAlgorithmsThatTheCollectivesHave) {
   const Policy exact = default_policy({.ranks = 8, .link_rate = 1'000'000'000, .exact = true}, 2);
   EXPECT_TRUE(decode_policy(encode(exact)).has_value());

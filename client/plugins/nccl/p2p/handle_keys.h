@@ -2,8 +2,8 @@
 // The secrets that seal an engine's connections, one for each handle. The caller holds the engine's lock in every call.
 //
 // The link secret follows from the handle's secret, which NCCL carries between the ranks, and each connection's keys
-// follow from the link secret and two X25519 keys of its own. So a process that reads NCCL's handles and the connection
-// still cannot read the messages.
+// follow from the link secret and two X25519 keys of its own. So a process that overhears NCCL's handles and the
+// connection still cannot read encrypted messages.
 #include <cstdint>
 #include <map>
 #include <memory>

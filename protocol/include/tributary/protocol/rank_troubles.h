@@ -1,7 +1,7 @@
 #pragma once
 // The troubles that a rank finds at itself, which the processes that wait for it cannot see: its threads wait for a
-// processor, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0 in
-// `progress`. They are guesses: another cause may lie beside them, and a rank may say what it likes.
+// processor, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0
+// in `progress`. They only let others guess: there may be another cause, too, and a rank may tell anything.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace tributary {
 
 struct RankTroubles {
-  std::uint8_t processor_wait = 0;  // percent of the last time for which its thread was ready to run and did not run
+  std::uint8_t processor_wait = 0;  // percent of the last second for which its thread was ready to run and did not run
   std::uint8_t sent_again = 0;      // percent of its host's TCP segments that were sent again
   friend bool operator==(const RankTroubles&, const RankTroubles&) = default;
 
@@ -20,10 +20,10 @@ struct RankTroubles {
   [[nodiscard]] bool any() const noexcept { return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin; }
 };
 
-/// How long a word about troubles counts.
+/// The time for which a rank's word about its troubles counts.
 inline constexpr std::chrono::seconds kTroublesValid{3};
 
-/// The field `count` of an `ask` frame that tells troubles. 0, as in any other `ask` frame: it tells nothing.
+/// Returns the field `count` of an `ask` frame that tells troubles. Other `ask` frames have 0 there.
 [[nodiscard]] constexpr std::uint64_t encode(const RankTroubles& t) noexcept {
   return std::uint64_t{1} << 63 | std::uint64_t{t.sent_again} << 8 | t.processor_wait;
 }

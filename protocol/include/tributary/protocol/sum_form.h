@@ -65,11 +65,11 @@ struct FormRange {
   return whole * kFormBlockElements + more;
 }
 
-/// The members of a group's trees that send forms.
+/// The processes of a group's trees that send forms.
 enum class FormSenders : std::uint8_t {
   nobody,
   aggregators,  // aggregators below another one
-  members,      // these and the ranks, because each is the leader of its host
+  members,      // these and the group's members, because each is the leader of its host
 };
 inline constexpr std::array<std::string_view, 3> kFormSenderNames{"nobody", "aggregators", "members"};
 [[nodiscard]] constexpr std::string_view to_string(FormSenders senders) noexcept {
@@ -81,8 +81,9 @@ inline constexpr std::array<std::string_view, 3> kFormSenderNames{"nobody", "agg
   return static_cast<FormSenders>(found - kFormSenderNames.begin());
 }
 
-/// A segment of an exact sum is a tenth as long as a buffer for its forms, which must hold any values. So where forms
-/// travel, buffers are this many times as long as others for the same links, and a window holds about as many values.
+/// A buffer must hold the longest form of a segment, so a segment of an exact sum has a tenth of a buffer's length.
+/// Where forms travel, buffers are therefore this many times as long as those of other groups on the same links: then
+/// about as many values are in flight.
 inline constexpr std::uint32_t kFormRoom = 8;
 inline constexpr std::uint32_t kFormBufferBytesMax = 256U << 10;
 /// Returns the buffer's length for forms, where other buffers have `segment_bytes`.

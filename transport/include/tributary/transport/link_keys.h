@@ -27,8 +27,9 @@ enum class NoSecret : std::uint8_t {
   not_yet,  // this aggregator waits for its manager's key, from which the secret follows
 };
 
-/// The longest time that a connection or a join waits for the manager's key. The manager plans trees over an aggregator
-/// as soon as it has registered it, so a child may come while the manager's answer is still on its way.
+/// The longest time that a connection or a join waits for the manager's key. The manager may plan trees over an
+/// aggregator while its answer to the aggregator's registration is still on its way: so a child may come before the
+/// key.
 inline constexpr auto kKeyLimit = std::chrono::seconds(3);
 /// The time between two looks for the key, while connections wait for it.
 inline constexpr auto kKeyPause = std::chrono::milliseconds(20);

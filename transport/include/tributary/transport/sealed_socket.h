@@ -36,7 +36,7 @@ class SealedSocket {
 
   std::unique_ptr<SealedStream> stream_;
   std::size_t pending_ = 0;        // bytes whose records the system has not wholly taken
-  std::size_t unreported_ = 0;     // bytes whose records it has taken since
+  std::size_t unreported_ = 0;     // bytes whose records it has taken, which no write() has counted yet
   std::vector<std::byte> opened_;  // the rest of a record that was longer than the caller's room
   std::size_t opened_begin_ = 0;
 };

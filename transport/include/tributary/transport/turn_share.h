@@ -6,8 +6,9 @@
 // waits, and its next rounds pay for it. Between two rounds the thread looks at the network, so that a party with
 // little work waits for at most one round of the other parties. A party's channels take turns in the order of asking.
 //
-// Packets of all parties come in one queue, so a thread reads the packets of a party that must wait, too. It keeps them,
-// and gives no credit for more. A round of packets ends when the queue is empty and each party has had its turns.
+// Packets of all parties come in one queue, so a thread also reads the packets of a party that must wait. It keeps
+// them, and gives no credit for more. Over packets a round ends when the queue is empty and each party has had its
+// turns.
 //
 // The price: a look at the network, about 1 us, in each round. While only one party has a share, there are no rounds.
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace tributary::transport {
 inline constexpr std::int64_t kTurnBytesPerRound = 128 << 10;
 /// The bytes that a system call counts for at least, so that a flood of small frames pays for its calls.
 inline constexpr std::int64_t kTurnBytesOfCall = 16 << 10;
-/// The bytes that a packet counts for at least when it is read: a short packet costs as much as its headers' checks.
+/// The bytes that a packet counts for at least when it is read, as the checks of its headers cost time, too.
 inline constexpr std::int64_t kTurnBytesOfPacket = 2 << 10;
 /// The most bytes of debt that a party keeps: one frame of the greatest size beyond what it might move.
 inline constexpr std::int64_t kTurnDebtMax = 2 << 20;

@@ -25,7 +25,8 @@ class StreamSocket {
       : descriptor_(std::exchange(from.descriptor_, -1)), seal_(std::move(from.seal_)), peer_(std::move(from.peer_)) {}
   StreamSocket& operator=(StreamSocket&& from) noexcept;
 
-  /// Returns how many bytes the system has taken; 0 if it has no room now. Other bytes must be offered again. After an error the connection is lost.
+  /// Returns how many bytes the system has taken; 0 if it has no room now. The caller offers all other bytes again,
+  /// unchanged. After an error the connection is lost.
   [[nodiscard]] Result<std::size_t> write(std::span<iovec> parts);
   /// Returns how many bytes have come; 0 if no bytes are there now. After an error the connection is lost. If the other
   /// end has closed, this is an error, too.
