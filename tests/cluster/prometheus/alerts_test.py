@@ -78,6 +78,15 @@ class Alerts(Monitoring):
     def has_data(self, expression: str) -> bool:
         return any(one["value"][1] != "NaN" for one in self.values(expression))
 
+    def wait_for_panel(self, wanted: str, more_than: float, **labels: str) -> None:
+        """Waits until the panel with this title shows a greater value, in a series with these labels."""
+        expression = next(expression for _, title, expression in self.panels() if title == wanted)
+
+        def shown() -> bool:
+            return any(float(one["value"][1]) > more_than for one in self.values(expression) if labels.items() <= one["metric"].items())
+
+        self.wait_until(shown, lambda: f"the panel {wanted!r} shows no more than {more_than}: {self.values(expression)}")
+
     def process_of(self, text: str) -> int:
         found = [pid for pid, command in children_of(self.run_process.pid) if text in command and "sh -c" not in command]
         self.assertEqual(len(found), 1, children_of(self.run_process.pid))
@@ -97,6 +106,8 @@ class Alerts(Monitoring):
         with self.subTest("a rank stands still"):
             rank = int((self.folder / "rank-2").read_text())
             os.kill(rank, signal.SIGSTOP)
+            self.wait_for_panel("Oldest open collective", 2, job_name="training")
+            self.wait_for_panel("Late children", 0)
             self.wait_for_alert("TributaryRankLate")
             os.kill(rank, signal.SIGCONT)
             self.wait_for_end("TributaryRankLate")
@@ -105,7 +116,11 @@ class Alerts(Monitoring):
             self.wait_for_alert("TributaryGroupsOnFallback")
         with self.subTest("an aggregator is killed"):
             leaf = self.process_of("aggregator-0")
+            before = self.values("sum(tributary_rank_failover_pause_seconds_sum)")[0]["value"][1]
             os.kill(leaf, signal.SIGKILL)
+            self.wait_for_panel("Bytes by path", 0, path="between ranks")
+            self.wait_for_panel("Lost trees", 0, job_name="training")
+            self.wait_for_panel("Time in pauses after lost trees", float(before), job_name="training")
             self.wait_for_alert("TributaryLanesFail")
             self.wait_for_alert("TributaryAggregatorLost")
             self.wait_for_alert("TributaryDaemonDown")
