@@ -295,7 +295,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--within", type=float, default=2.0, help="the longest time until somebody is named, in seconds")
     parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     chosen = [case for case in CASES if (case.name in arguments.names if arguments.names else arguments.all or case.daily)]
     rows, failed = [], []
     for case in chosen:
