@@ -122,7 +122,7 @@ Result<std::unique_ptr<Reign>> Replica::open_reign(const Term& term) const {
 
 Status Replica::begin(Cluster& cluster) {
   if (auto ok = secrets_.begin(cluster, *api_); !ok) return ok;
-  // The leader before may have changed the key after this manager had opened the cluster.
+  // The earlier leader may have changed the key after this manager had opened the cluster.
   if (cluster.signing().now()->signing.public_key() != public_key()) cluster.signing().use(*key_.now());
   return api_->authenticator().use_revocations(cluster.kept(kRevokedTokensKey));
 }

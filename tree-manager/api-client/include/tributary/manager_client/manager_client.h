@@ -30,7 +30,7 @@ struct ManagerSettings {
   std::chrono::milliseconds request_limit{10000};  // for the whole request, connecting included
   std::uint64_t answer_bytes_max = 256U << 20;
   std::shared_ptr<service::TlsContext> tls{};  // for https URLs; see tls_for()
-  /// Called when the manager refuses the token: returns the one to use from now on, which may be the same.
+  /// Called when the manager refuses the token: returns the token to use from now on, which may be the same.
   std::function<std::string()> fresh_token{};
 };
 
