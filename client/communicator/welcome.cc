@@ -49,6 +49,7 @@ tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Direc
   const auto hosts = directory.host_ids();
   shape.link_rate = directory.slowest_link();
   shape.exact = settings.exact;
+  shape.leaders = settings.processes != 0;
   shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
   return shape;
 }

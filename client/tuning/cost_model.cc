@@ -99,7 +99,8 @@ double heaviest_lane(const Figures& figures) noexcept {
 /// aggregators.
 double trees_rate(const Figures& figures, const Call& call) noexcept {
   const double rate = figures.trees_gbits * 125;
-  return is_exact(figures, call.collective) && levels_of(figures, call.ranks) > 1 ? rate / kFormBytes : rate;
+  const bool forms = reduces(call.collective) && forms_travel(figures, levels_of(figures, call.ranks));
+  return forms ? rate / kFormBytes : rate;
 }
 
 /// Returns the time for which one segment keeps its lane's slowest link busy: the link of an aggregator with its

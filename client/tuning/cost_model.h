@@ -111,6 +111,10 @@ struct Estimate {
 [[nodiscard]] std::optional<Estimate> estimate_split(const Figures& figures, const Call& call, Algorithm algorithm);
 /// Returns the algorithms between the ranks with these figures: an exact sum has only Algorithm::direct.
 [[nodiscard]] std::span<const Algorithm> algorithms_of(const Figures& figures, Collective collective) noexcept;
+/// Returns whether partial sums travel as forms in trees of so many levels.
+[[nodiscard]] constexpr bool forms_travel(const Figures& figures, double levels) noexcept {
+  return figures.exact && (figures.leaders || levels > 1);
+}
 /// Estimates `algorithm` between the ranks, one of algorithms_of().
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 

@@ -30,6 +30,7 @@ struct Figures {
   std::uint32_t ranks_per_host = 1;        // the most ranks on one host
   std::uint32_t segment_bytes = 16 << 10;  // the unit in which a tree moves data
   bool exact = false;                      // sums are exact: no path rounds a partial sum (docs/numerics.md)
+  bool leaders = false;                    // the ranks lead hosts: all of their exact sums travel as forms
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 

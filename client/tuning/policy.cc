@@ -152,6 +152,7 @@ Steps model_steps(const Figures& figures, Collective collective, std::uint32_t r
 Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   Figures figures;
   figures.exact = shape.exact;
+  figures.leaders = shape.leaders;
   if (shape.one_host) figures.link_gbits = 0;
   figures.cores = cores;
   figures.ranks_per_host = shape.ranks_per_host;
@@ -224,7 +225,7 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   // Where forms travel, the buffers are longer than the values of a segment.
   const auto values =
       static_cast<std::uint32_t>(form_elements_max(DType::float32, trees.segment_bytes) * sizeof(float));
-  if (figures.exact && trees.levels > 1 && values != 0) figures.segment_bytes = values;
+  if (forms_travel(figures, trees.levels) && values != 0) figures.segment_bytes = values;
   return figures;
 }
 
@@ -235,6 +236,7 @@ Policy policy_of(const Table& table, const GroupShape& shape) {
 Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees) {
   Figures figures = table.figures;
   figures.exact = shape.exact;
+  figures.leaders = shape.leaders;
   figures = with_trees(figures, trees);
   return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }

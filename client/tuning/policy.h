@@ -30,6 +30,7 @@ struct GroupShape {
   std::uint32_t ranks_per_host = 1;  // the most ranks that share a host's cores
   bool one_host = false;             // all ranks are on one host: they have no link between them
   std::uint64_t link_rate = 0;       // rate of the slowest host's link, in bits per second; 0: not known
+  bool leaders = false;              // each rank acts for the ranks of its host
   bool exact = false;                // the group's sums of floats are exact, so its reductions cost more
 };
 

@@ -426,9 +426,11 @@ double Adaptation::SizeClass::modelled_us(Path path, const Figures& figures, std
   const std::size_t abreast = overlapping_.abreast();
   const Call stream{.collective = collective_, .ranks = ranks, .bytes = abreast * upto_};
   if (path == Path::tree) return estimate_tree(figures, stream).time_us() / static_cast<double>(abreast);
-  const double alone = estimate_ranks(figures, call, algorithm_).time_us();
+  const auto has = algorithms_of(figures, collective_);
+  const Algorithm algorithm = std::ranges::find(has, algorithm_) != has.end() ? algorithm_ : has.front();
+  const double alone = estimate_ranks(figures, call, algorithm).time_us();
   if (path == Path::ranks) return alone;
-  const auto split = estimate_split(figures, call, algorithm_);
+  const auto split = estimate_split(figures, call, algorithm);
   return split ? split->time_us() : alone;
 }
 

@@ -7,6 +7,7 @@
 #include "tree-manager/planner/one_aggregator.h"
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/displacement.h"
+#include "tree-manager/service/form_buffers.h"
 #include "tree-manager/service/group_trees.h"
 
 namespace tributary::manager {
@@ -89,10 +90,17 @@ void Cluster::admit(GroupRecord& group, const std::string& only) {
   Refusal refusal =
       too_little_security(group.owner, std::max(settings_.security, rule.security), group.packet_security);
   if (refusal.code.empty()) refusal = check_quota({.groups = 1, .lanes = 1});  // before the plan, which takes long
+  const std::uint32_t by_rate = flight_of(*fabric_, group.hosts, group.link_rate).segment_bytes;
   if (refusal.code.empty()) {
+    fit_buffers(group, by_rate, [&](const GroupRecord& it) { return plan_for(it, only); });
     take_plan(group, plan_for(group, only));
     if (group.lanes.empty() && group.priority > Priority::low && only.empty()) refusal = make_room(group);
     if (refusal.code.empty()) refusal = check_quota(use_of(group));
+  }
+  if (refusal.code == kCodeQuotaMemory && group.form_senders != FormSenders::nobody && group.segment_bytes > by_rate) {
+    group.segment_bytes = by_rate;  // shorter buffers are slower than others, and quicker than no trees
+    take_plan(group, plan_for(group, only));
+    refusal = check_quota(use_of(group));
   }
   if (refusal.code == kCodeQuotaLanes && used.lanes < quota.lanes) {  // as many lanes as are left
     const auto left = static_cast<std::uint32_t>(quota.lanes - used.lanes);

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "tree-manager/service/cluster.h"
+#include "tree-manager/service/ended_groups.h"
 #include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
@@ -53,7 +54,7 @@ Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string&
 
 /// Restores a group that the manager does not know.
 Status Cluster::take_in(GroupRecord group) {
-  const auto ended = store_.has_ended(group.id);
+  const auto ended = has_ended(lock_, store_, group.id);
   if (!ended) return std::unexpected(ended.error());
   if (*ended) return fail(Errc::mismatch, group_text(group.id) + " has been given back; ask for a new group");
   if (groups_.size() >= settings_.groups_max) {

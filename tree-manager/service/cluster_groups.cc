@@ -5,6 +5,8 @@
 
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
+#include "tree-manager/service/ended_groups.h"
+#include "tree-manager/service/form_buffers.h"
 #include "tree-manager/service/group_trees.h"
 #include "tree-manager/service/late_ranks.h"
 #include "tree-manager/topology/name_range.h"
@@ -59,6 +61,7 @@ std::string why_other_addresses(const GroupRecord& record, const Fabric& fabric,
 
 /// `configured`: the segment's size in the settings; 0: by the links' rate.
 GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fabric& fabric, std::int64_t now_s) {
+  const bool chosen = spec.segment_bytes != 0 || configured != 0;
   const std::uint32_t by_rate =
       configured != 0 ? configured : flight_of(fabric, spec.hosts, spec.link_rate_bits_per_second).segment_bytes;
   return {.id = 0,
@@ -81,21 +84,10 @@ GroupRecord record_of(const GroupSpec& spec, std::uint32_t configured, const Fab
           .processes = spec.processes,
           .link_rate = spec.link_rate_bits_per_second,
           .lane_weights = spec.lane_weights,
+          .form_senders = chosen ? FormSenders::nobody : spec.form_senders,
           .rail = spec.rail,
           .owner = spec.owner,
           .priority = spec.priority};
-}
-
-/// Gives a group longer buffers, if anybody in its trees sends forms and the aggregators have the memory. `configured`:
-/// the segment's size in the settings, or 0; `plan_for` plans the group's trees.
-template <class PlanFor>
-void make_room_for_forms(GroupRecord& record, const GroupSpec& spec, std::uint32_t configured, PlanFor plan_for) {
-  if (spec.form_senders == FormSenders::nobody || spec.segment_bytes != 0 || configured != 0) return;
-  const std::uint32_t shorter = std::exchange(record.segment_bytes, form_buffer_bytes(record.segment_bytes));
-  const Plan plan = plan_for(record);
-  const bool several_levels = std::ranges::any_of(plan.lanes, [](const LaneTree& it) { return it.levels > 1; });
-  if (plan.lanes.empty() || (spec.form_senders == FormSenders::aggregators && !several_levels))
-    record.segment_bytes = shorter;
 }
 
 /// Returns the running, exclusive reservation of another holder that has an aggregator of the group's trees, or
@@ -172,8 +164,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   if (!right) return std::unexpected(right.error());
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   GroupRecord record = record_of(spec, settings_.segment_bytes, *fabric_, clock_.unix_seconds());
-  make_room_for_forms(record, spec, static_cast<std::uint32_t>(settings_.segment_bytes),
-                      [&](const GroupRecord& it) { return plan_for(it, spec.aggregator); });
+  fit_buffers(record, record.segment_bytes, [&](const GroupRecord& it) { return plan_for(it, spec.aggregator); });
   record.packet_security = PacketSecurity::encrypt;  // a plan says what is possible, and no group uses it
   return PlanView{.plan = plan_for(record, spec.aggregator), .segment_bytes = record.segment_bytes};
 }
@@ -225,8 +216,6 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   record.id = *number;
   if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
   record.priority = std::min(record.priority, rules_.of(record.owner).priority_max);
-  make_room_for_forms(record, spec, static_cast<std::uint32_t>(settings_.segment_bytes),
-                      [&](const GroupRecord& it) { return plan_for(it, spec.aggregator); });
   admit(record, spec.aggregator);
   if (record.lanes.empty()) stats_.count_denied(record.code);
   record.epoch = record.lanes.empty() ? 0 : 1;
@@ -467,7 +456,7 @@ Status Cluster::remove_group(std::uint64_t id, const std::vector<std::string>& f
   if (!right) return std::unexpected(right.error());
   const auto found = find_group(id);
   if (!found) {
-    const auto ended = store_.has_ended(id);
+    const auto ended = has_ended(lock_, store_, id);
     return ended && *ended ? Status{} : std::unexpected(found.error());
   }
   for (const std::string& name : failed) {

@@ -12,6 +12,7 @@
 #include "tree-manager/store/priority.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/link_secret.h"
+#include "tributary/protocol/sum_form.h"
 
 namespace tributary::manager {
 
@@ -77,10 +78,11 @@ struct GroupRecord {
   PathRates rates{};                     // rates when the trees were planned
   std::uint64_t link_rate = 0;           // rate of the slowest member's link, in bits per second; 0: not known
   bool lane_weights = false;             // true: its ranks deal segments by the lanes' weights
-  std::string rail{};                    // rail on which all its ranks have their device; empty: all rails
-  std::string owner{};                   // tenant that asked for it; empty: a holder of the job token
-  Priority priority = Priority::normal;  // class of its trees
-  std::string code{};                    // word for `reason` (service/tenant_rules.h) where it has no trees
+  FormSenders form_senders = FormSenders::nobody;  // its buffers are longer where these send forms of exact sums
+  std::string rail{};                              // rail on which all its ranks have their device; empty: all rails
+  std::string owner{};                             // tenant that asked for it; empty: a holder of the job token
+  Priority priority = Priority::normal;            // class of its trees
+  std::string code{};                              // word for `reason` (service/tenant_rules.h) where it has no trees
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

@@ -74,9 +74,11 @@ async function fetchNow() {
     if (aggregatorsToo) aggregatorsAt = Date.now();
     takeOverview(overview, Date.now());
     chooseFromAddress();
-    await Promise.all([fetchChosen(), fetchFabric(), fetchTrees()]);
+    const trees = fetchTrees().then(() => null, (error) => error);  // the page shows the rest without them
+    await Promise.all([fetchChosen(), fetchFabric()]);
+    const lacking = await trees;
     showOverview(aggregatorsToo);
-    say(stream);
+    say(lacking || stream);
   } catch (error) {
     say(error);
   }

@@ -27,7 +27,10 @@ export const counted = (number, word) => whole(number) + " " + word + (number ==
 export const tenantName = (tenant) => tenant || "job token";
 
 // As in protocol/include/tributary/protocol/late_rank.h.
-const causes = { "late-call": "it begins its operations late", "slow-data": "its data come slowly", silent: "nothing comes from it" };
+const causes = {
+  "late-call": "it begins its operations late", "slow-data": "its data come slowly", silent: "nothing comes from it",
+  "no-cpu": "its thread waits for a processor", "lossy-link": "its host sends packets again",
+};
 export const causeWords = (late) => causes[late.cause] ? " (" + causes[late.cause] + ")" : "";
 
 export function lateWords(late) {

@@ -20,17 +20,13 @@ Segmentation segmentation_of(const Operation& operation, const LaneSettings& set
           segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level)};
 }
 
-/// Returns how many segments of this operation may be in flight. Segments of exact sums may be short: then as many
-/// bytes of them are in flight as would be of full segments. Where forms travel, the buffers hold kFormRoom times the
-/// bytes that fill the link. Their segments are longer than others, and wait longer for each other, so twice the bytes
-/// that fill the link are in flight. (16 MiB on eight ranks over two levels took 142 ms so, and 151 ms with half.)
+/// Returns how many segments of this operation may be in flight. Segments of exact sums may be short; as many bytes of
+/// them as of full segments fill the link.
 std::uint64_t segments_ahead(const Operation& operation, std::uint32_t full, const LaneSettings& settings,
                              const LaneDescriptor& lane) {
   const std::uint64_t bytes = segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level);
   TRIBUTARY_ASSERT(bytes > 0, "{} has segments without an element", to_string(operation.signature));
-  const std::uint64_t room = bytes < lane.segment_bytes ? kFormRoom / 2 : 1;
-  return std::min<std::uint64_t>(
-      lane.window, std::max<std::uint64_t>(full, std::uint64_t{full} * lane.segment_bytes / room / bytes));
+  return std::min<std::uint64_t>(lane.window, std::uint64_t{full} * lane.segment_bytes / bytes);
 }
 
 /// True if this rank's contribution is a form: of an exact sum between hosts.

@@ -61,6 +61,42 @@ TEST_F(FormRoomTest, AnAggregatorWithLittleMemoryHasShortBuffers) {
   EXPECT_EQ(lane(FormSenders::members, 1).segment_bytes, plain.segment_bytes);
 }
 
+// Short buffers are slower than long ones, and quicker than no trees.
+TEST_F(FormRoomTest, AQuotaOfMemoryLeavesShortBuffers) {
+  enlist_all();
+  const std::uint64_t before = reserved();
+  const LaneDescriptor plain = lane(FormSenders::nobody, 2);
+  const std::uint64_t plain_bytes = reserved() - before;
+  const auto ok = cluster_->change_rules([&](TenantRules& rules) {
+    return rules.put(
+        "a", {.quota = {.groups = 9, .lanes = 9, .memory_bytes = 2 * plain_bytes, .bytes_per_second = UINT64_MAX}});
+  });
+  ASSERT_TRUE(ok.has_value()) << ok.error().message;
+  const auto grant = cluster_->create_group({.job = "job",
+                                             .hosts = nodes(4),
+                                             .lanes = 1,
+                                             .levels = 2,
+                                             .owner = "a",
+                                             .form_senders = FormSenders::aggregators});
+  ASSERT_TRUE(grant.has_value());
+  ASSERT_EQ(grant->descriptor.lanes.size(), 1U) << grant->descriptor.reason;
+  EXPECT_EQ(grant->descriptor.lanes[0].segment_bytes, plain.segment_bytes);
+}
+
+TEST_F(FormRoomTest, RebuiltTreesHaveTheBuffersThatFit) {
+  enlist_all();
+  const auto grant =
+      cluster_->create_group({.job = "job", .hosts = nodes(4), .lanes = 1, .form_senders = FormSenders::members});
+  ASSERT_TRUE(grant.has_value() && grant->descriptor.lanes.size() == 1);
+  const std::uint32_t longer = grant->descriptor.lanes[0].segment_bytes;
+  const std::uint32_t window = grant->descriptor.lanes[0].window;
+  ASSERT_TRUE(enlist("small", "agg-spine-0", 2 * lane_reservation_bytes(4, window, longer / 4)).has_value());
+  for (const char* name : {"leaf-a", "leaf-b", "spine"}) ASSERT_TRUE(cluster_->set_draining(name, true).has_value());
+  const auto rebuilt = cluster_->rebuild_group(grant->descriptor.group, grant->descriptor.epoch, {});
+  ASSERT_TRUE(rebuilt.has_value() && rebuilt->descriptor.lanes.size() == 1) << rebuilt->descriptor.reason;
+  EXPECT_LT(rebuilt->descriptor.lanes[0].segment_bytes, longer);
+}
+
 TEST(FormBuffer, HasABound) {
   EXPECT_EQ(form_buffer_bytes(16U << 10), 128U << 10);
   EXPECT_EQ(form_buffer_bytes(64U << 10), kFormBufferBytesMax);

@@ -40,6 +40,7 @@ GroupRecord group_record(std::uint64_t id, std::uint32_t epoch) {
                      .rates = {.links = 10, .trees = 11, .ranks = 12, .doubling = 13, .halving = 14, .spread = 15},
                      .link_rate = 13,
                      .lane_weights = true,
+                     .form_senders = FormSenders::members,
                      .rail = "rail-2"};
   LaneTree lane{.rail = "rail-2", .route = 5, .weight = 5, .window = 7};
   lane.nodes = {{.aggregator = "leaf",

@@ -127,6 +127,8 @@ class HelperThreads::Helper {
   /// Sleeps until a socket with a piece is ready, or until the bell rings.
   void sleep() {
     asleep_.store(true, std::memory_order_seq_cst);
+    // A piece that came before this rang no bell. Its bytes may be in user space already, where poll() does not see them.
+    if (turn()) return asleep_.store(false, std::memory_order_relaxed);
     const short event = all_.direction_ == Direction::send ? POLLOUT : POLLIN;
     waits_for_.clear();
     waits_for_.push_back({.fd = bell_, .events = POLLIN, .revents = 0});
