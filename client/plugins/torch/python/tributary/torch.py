@@ -90,7 +90,7 @@ class Statistics(TypedDict):
 class Options:
     """Options of one process group: the argument pg_options of init_process_group() and new_group()."""
 
-    numerics: str | None = None  # "fast", or "exact": sums are rounded once (docs/numerics.md); None: TRIBUTARY_NUMERICS
+    numerics: str | None = None  # "fast", "wide" or "exact" (docs/numerics.md); None: TRIBUTARY_NUMERICS
     # "off", "count", or "nan-fails" (docs/numerics.md); None: TRIBUTARY_CHECK_VALUES
     check_values: str | None = None
 
