@@ -90,13 +90,14 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
              leading = hn::Set(lanes, Lane{1} << L::kFraction);
   const auto no_field = hn::Zero(lanes), all_ones = hn::Set(lanes, Lane{L::kField});
   const auto base = hn::Set(lanes, static_cast<Lane>(to.base));
+  const auto unused = hn::Set(bits_tag, static_cast<typename L::Bits>(to.unused));
   each_group(values, count, hn::Lanes(wide), [&](const Float* at, std::size_t i) HWY_ATTR {
     const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const typename L::Bits*>(at));
     const auto field = hn::And(hn::BitCast(lanes, hn::ShiftRight<L::kFraction>(bits)), all_ones);
     const auto stored = hn::And(hn::BitCast(lanes, bits), fraction);
     const auto normal = hn::Or(stored, hn::IfThenElseZero(hn::Gt(field, no_field), leading));
     const auto finite = hn::IfThenElseZero(hn::Gt(all_ones, field), normal);
-    const auto mantissa = hn::ShiftRightSame(finite, to.unused);
+    const auto mantissa = hn::BitCast(lanes, hn::Shr(hn::BitCast(bits_tag, finite), unused));
     const auto places = hn::Sub(hn::Max(field, hn::Set(lanes, Lane{1})), base);
     // The shift of a number that is zero may be out of bounds.
     const auto shift = hn::IfThenElseZero(hn::Gt(mantissa, hn::Zero(lanes)), places);
