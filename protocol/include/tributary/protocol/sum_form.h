@@ -1,6 +1,7 @@
 #pragma once
-// The sizes of forms, in which exact sums of some of the ranks travel from one aggregator to the next, and between hosts.
-// docs/protocol.md draws them, and kernels/partial_sum.h makes them.
+// The sizes of forms, the members of a tree that send them, and the lengths of buffers for them. Exact sums of some of
+// the ranks travel in forms from one aggregator to the next, and between hosts. docs/protocol.md draws them, and
+// kernels/partial_sum.h makes them.
 #include <algorithm>
 #include <array>
 #include <cstddef>
