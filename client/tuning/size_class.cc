@@ -365,7 +365,7 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
     if (now < not_before_[static_cast<std::size_t>(path)]) continue;
     const auto it = prospect(path, figures, ranks);
     if (!it || it->time_us >= (path == Path::split ? 1 - kGain : ruled_out) * best_us_) continue;
-    if (path == Path::ranks && defer_ranks(it->time_us, figures, ranks, now)) continue;
+    if (path == Path::ranks && defer_ranks(it->time_us, figures, ranks)) continue;
     return try_out(it->choice);
   }
   if (const auto it = prospect_of_less(figures, ranks); it && it->time_us < (1 - kGain) * best_us_) {
@@ -380,15 +380,18 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
   return rest();
 }
 
-/// Defers the first trial of the ranks alone if the model can be trusted to say what it would cost. Returns whether it
-/// did.
-bool Adaptation::SizeClass::defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks, TimePoint now) {
-  TimePoint& earliest = not_before_[static_cast<std::size_t>(Path::ranks)];
-  if (earliest != TimePoint{} || figures.trees_gbits <= 0) return false;
+/// Defers the first trial of the ranks alone if the model can be trusted to say what it would cost. Returns whether the
+/// trial must still wait. Only the time of operations counts: a job that computes for long between two operations makes
+/// as few of them by the trial as a job that does not.
+bool Adaptation::SizeClass::defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks) {
+  const bool first = not_before_[static_cast<std::size_t>(Path::ranks)] == TimePoint{};
+  if (!first || figures.trees_gbits <= 0) return false;
+  if (spent_us_ < ranks_deferred_us_) return true;
+  if (ranks_deferred_us_ > 0) return false;
   const double expected = modelled_us(best_.path, figures, ranks);
   const bool as_expected = best_us_ < kAsExpected * expected && expected < kAsExpected * best_us_;
   if (!as_expected || ranks_us < kDeferredFrom * best_us_) return false;
-  earliest = now + earned((ranks_us - best_us_) * kSamples);
+  ranks_deferred_us_ = spent_us_ + (ranks_us - best_us_) * kSamples / kCostOfTrials;
   return true;
 }
 

@@ -83,7 +83,7 @@ class Adaptation::SizeClass {
   [[nodiscard]] double time_of_trees_part(double part, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double expected_us(Path path, const Figures& figures, std::uint32_t ranks) const;
   [[nodiscard]] double modelled_us(Path path, const Figures& figures, std::uint32_t ranks) const;
-  [[nodiscard]] bool defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks, TimePoint now);
+  [[nodiscard]] bool defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks);
 
   const Collective collective_;
   const std::uint64_t size_, above_, upto_;
@@ -118,6 +118,7 @@ class Adaptation::SizeClass {
   TimePoint sudden_at_{};  // time from which on a single operation may decide again
   Duration sudden_rest_ = kRestFirst;
   double spent_us_ = 0;
+  double ranks_deferred_us_ = 0;  // the first trial of the ranks alone waits until spent_us_ is as much; 0: not deferred
   Duration rest_ = kRestFirst;
 };
 
