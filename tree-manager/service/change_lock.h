@@ -11,6 +11,7 @@
 
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/reason.h"
 
 namespace tributary::manager {
 
@@ -40,8 +41,9 @@ class ChangeLock {
     std::unique_lock lock(mutex_);
     const bool blocked = waits_ && std::chrono::steady_clock::now() - waits_since_ >= patience_;
     if (blocked || !change_ended_.wait_for(lock, patience_, [this] { return !changing_; })) {
-      return fail(Errc::retry, "the manager's store has not answered for " + std::to_string(patience_.count()) +
-                                   " ms, so nothing can be changed; try again");
+      return fail(Errc::retry, Reason::store_blocked,
+                  "the manager's store has not answered for " + std::to_string(patience_.count()) +
+                      " ms, so nothing can be changed; try again");
     }
     changing_ = true;
     return Change(*this, std::move(lock));

@@ -34,11 +34,12 @@ manager_client::AggregatorRegistration registration(const std::string& name) {
           .version = "test"};
 }
 
-/// Listens on loopback, accepts one connection, reads some bytes and sends `answer`. With "" it sends no answer until
-/// the test ends.
+/// Listens on loopback. For each of the answers it accepts a connection, reads some bytes and sends the answer. With "" it
+/// sends no answer until the test ends.
 class Impostor {
  public:
-  explicit Impostor(std::string answer) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Impostor(const std::string& answer) : Impostor(std::vector{answer}) {}
+  explicit Impostor(std::vector<std::string> answers) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -47,7 +48,9 @@ class Impostor {
     EXPECT_EQ(::listen(fd_, 4), 0);
     ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length);
     url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-    thread_ = std::thread([this, answer = std::move(answer)] { serve(answer); });
+    thread_ = std::thread([this, answers = std::move(answers)] {
+      for (const std::string& answer : answers) serve(answer);
+    });
   }
   ~Impostor() {
     ::shutdown(fd_, SHUT_RDWR);
@@ -227,6 +230,25 @@ TEST(Client, RefusesAnswersThatMakeNoSense) {
   EXPECT_EQ(client_of({.url = talkative.url(), .answer_bytes_max = 1000}).get("/").error().code, Errc::corrupt);
   const Impostor broken("HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\noops");
   EXPECT_THAT(client_of({.url = broken.url()}).get("/").error().message, HasSubstr("with 500: no reason was given"));
+}
+
+std::string answer_with(const std::string& status, const std::string& body) {
+  return "HTTP/1.1 " + status + "\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         body;
+}
+
+TEST(Client, AsksAgainWhileTheManagersStoreBlocks) {
+  const std::string blocked = answer_with("503 Service Unavailable",
+                                          R"({"error":{"code":"retry","reason_code":"store-blocked","message":"no"}})");
+  const Impostor slow({blocked, blocked, answer_with("200 OK", "{}")});
+  EXPECT_TRUE(client_of({.url = slow.url()}).get("/").has_value());
+  const Impostor dead(std::vector(20, blocked));
+  const auto refused = client_of({.url = dead.url(), .request_limit = 700ms}).get("/");
+  ASSERT_FALSE(refused.has_value()) << "until the limit";
+  EXPECT_EQ(refused.error().code, Errc::retry);
+  const Impostor busy(
+      {answer_with("503 Service Unavailable", R"({"error":{"code":"retry","message":"no"}})"), blocked});
+  EXPECT_EQ(client_of({.url = busy.url()}).get("/").error().code, Errc::retry) << "other refusals come at once";
 }
 
 TEST(Client, RefusesATextThatIsNoUrl) {

@@ -70,6 +70,7 @@ const std::vector<std::string_view> kReleased{
     "reservation-began",
     "reserved",
     "security",
+    "store-blocked",
     "tenant-limit",
     "token-expired",
     "token-not-yet-valid",

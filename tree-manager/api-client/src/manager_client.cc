@@ -60,12 +60,14 @@ std::string message_of(const std::string& body) {
   return coded(text_if_any(answer["error"], "reason_code"), text_if_any(answer["error"], "message"));
 }
 
-/// True if the manager answers that no manager leads, or that it does not know the leader.
-bool has_no_leader(const HttpAnswer& answer) {
+/// True if the manager refused the call, before it changed anything, because it does not know a leader or because its
+/// store blocks an earlier change. The same call may succeed a moment later.
+bool passes_by_itself(const HttpAnswer& answer) {
   if (answer.status != 503) return false;
   const json body = json_or_discarded(answer.body);
-  if (!body.is_object() || !body.contains("error") || !body["error"].is_object()) return false;
-  return body["error"].value("code", json()) == "no_leader";
+  if (!body.is_object() || !body.contains("error")) return false;
+  const std::string code = text_if_any(body["error"], "reason_code");
+  return code == code_of(Reason::no_leader) || code == code_of(Reason::store_blocked);
 }
 
 std::uint64_t fence_in(const json& answer) {
@@ -297,7 +299,7 @@ struct ManagerClient::Impl {
     std::string body;
     Clock::time_point deadline;
     std::optional<Outcome> stale{};  // an answer with a lower fence, used if no better answer comes
-    bool leaderless = false;         // in this round, a manager has answered that none leads
+    bool again = false;              // in this round, a manager has refused for a reason that passes by itself
     Outcome last = fail(Errc::retry, "no manager was asked");
   };
 
@@ -341,7 +343,7 @@ struct ManagerClient::Impl {
 
   Outcome call_once(std::string_view method, std::string_view path, const std::string& body) {
     Call call{.method = method, .path = path, .body = body, .deadline = Clock::now() + settings.request_limit};
-    return urls.size() == 1 ? ask(urls.front(), call, settings.request_limit, nullptr) : go_round(call);
+    return go_round(call);
   }
 
   Outcome call(std::string_view method, std::string_view path, const json& body) {
@@ -358,11 +360,11 @@ struct ManagerClient::Impl {
     }
   }
 
-  /// Asks one manager. If `settled` is not null, sets it to whether the answer ends the call.
-  Outcome ask(const HttpUrl& url, Call& call, Milliseconds limit, bool* settled) {
+  /// Asks one manager. Sets `settled` to whether the answer ends the call.
+  Outcome ask(const HttpUrl& url, Call& call, Milliseconds limit, bool& settled) {
     const auto answer = exchange(url, call, limit);
     if (!answer) {
-      if (settled != nullptr) *settled = answer.error().code != Errc::unreachable;
+      settled = answer.error().code != Errc::unreachable;
       return std::unexpected(answer.error());
     }
     auto outcome = understand(url, call, *answer);
@@ -370,10 +372,9 @@ struct ManagerClient::Impl {
     const bool stale = shown != 0 && shown < fence.load();
     if (shown != 0) last_fence.store(shown);
     note_fence(shown);
-    if (settled == nullptr) return outcome;
-    const bool leaderless = has_no_leader(*answer);
-    call.leaderless = call.leaderless || leaderless;
-    *settled = !leaderless && !stale;
+    const bool again = passes_by_itself(*answer);
+    call.again = call.again || again;
+    settled = !again && !stale;
     if (stale) call.stale = outcome;
     return outcome;
   }
@@ -382,17 +383,17 @@ struct ManagerClient::Impl {
     const Milliseconds share = settings.request_limit / static_cast<int>(urls.size());
     const std::size_t first = current;
     while (true) {
-      call.leaderless = false;
+      call.again = false;
       for (std::size_t i = 0; i < urls.size(); ++i) {
         const auto left = std::chrono::duration_cast<Milliseconds>(call.deadline - Clock::now());
         if (left.count() <= 0) return call.stale.value_or(call.last);
         bool settled = false;
         current = (first + i) % urls.size();
-        call.last = ask(urls[current], call, std::min(left, share), &settled);
+        call.last = ask(urls[current], call, std::min(left, share), settled);
         if (settled) return call.last;
       }
       if (call.stale) return *call.stale;
-      if (!call.leaderless || !http.wait(kRoundPause)) return call.last;
+      if (!call.again || !http.wait(kRoundPause)) return call.last;
     }
   }
 

@@ -80,6 +80,7 @@ enum class Reason : std::uint8_t {
   waiting,
   preempted,
   not_in_topology,
+  store_blocked,
   // Denials of an aggregator.
   no_key,
   join_malformed,
@@ -242,6 +243,9 @@ inline constexpr ReasonRow kReasons[]{
     {Reason::not_in_topology, "not-in-topology", ReasonKind::denial,
      "an aggregator is on a host that the topology does not have, and gets no tree",
      "correct the aggregator's host_id, or the topology"},
+    {Reason::store_blocked, "store-blocked", ReasonKind::denial,
+     "the manager's store blocks an earlier change, so nothing can be changed; clients ask again for ten seconds",
+     "look at the manager's disk or at etcd"},
 
     {Reason::no_key, "no-key", ReasonKind::denial,
      "the aggregator has not reached its manager yet, and cannot verify tokens",

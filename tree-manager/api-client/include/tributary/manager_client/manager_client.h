@@ -142,7 +142,8 @@ struct GroupLease {
 /// With several managers, a call goes to the manager that answered last. If this manager cannot be reached, does not
 /// know the leader, or shows a lower fence than another manager has shown, the call goes to the next one. So two
 /// managers may get the call, and every call may be made twice. Each of n managers gets an n-th of request_limit at a
-/// time. While a manager lives but none leads, the call goes round until request_limit has passed.
+/// time. While a manager lives but none leads, or the manager's store blocks, the call is repeated until request_limit
+/// has passed; this holds for a single manager, too.
 ///
 /// Errors: unreachable (no connection, or no answer within the limit; the sentence has the URL and advice), denied
 /// (token missing or wrong), bad_argument (the manager refused a value), peer_gone (the manager does not know this
