@@ -3,7 +3,8 @@
 MAC addresses are fixed and neighbour entries permanent, so that no ARP happens during a measurement. htb with a bfifo
 below it shapes each link, on the host's interface and on its bridge port. The burst is two frames or 125 us of the
 rate. Without a given depth, the queue is 4 ms of the rate, at least 256 KiB. gso_max_size is 0.5 ms of the rate,
-because a longer segment would exceed the bucket.
+because a longer segment would exceed the bucket, and at most an eighth of the queue, which drops a segment as a whole
+where a switch drops single frames.
 """
 
 from __future__ import annotations
@@ -163,8 +164,8 @@ class Network:
         _ip("-n", host.namespace, "link", "set", "eth0", "address", _mac(index), "mtu", str(MTU), "up")
         _ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", "eth0")
         if rate is not None:
-            half_a_millisecond = int(min(65536, max(2 * FRAME_BYTES, rate / 8 * 0.5e-3)))
-            _ip("-n", host.namespace, "link", "set", "eth0", "gso_max_size", str(half_a_millisecond))
+            burst = str(gso_bytes(rate, queue_bytes(rate, self._queue_seconds)))
+            _ip("-n", host.namespace, "link", "set", "eth0", "gso_max_size", burst)
             _shape(host.namespace, "eth0", rate, self._queue_seconds)
             _shape(self._switch, port, rate, self._queue_seconds)
 
@@ -206,6 +207,11 @@ def queue_bytes(rate: float, seconds: float | None) -> int:
     if seconds is None:
         return int(max(256 * 1024, rate / 8 * 4e-3))
     return int(max(4 * FRAME_BYTES, rate / 8 * seconds))
+
+
+def gso_bytes(rate: float, queue: int) -> int:
+    """The most bytes that pass as one packet: half a millisecond, and an eighth of the queue, which drops it whole."""
+    return int(min(65536, max(2 * FRAME_BYTES, min(rate / 8 * 0.5e-3, queue / 8))))
 
 
 def _shape(namespace: str, device: str, rate: float, queue_seconds: float | None) -> None:
