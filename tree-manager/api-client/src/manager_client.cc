@@ -385,7 +385,7 @@ struct ManagerClient::Impl {
     while (true) {
       call.again = false;
       for (std::size_t i = 0; i < urls.size(); ++i) {
-        const auto left = std::chrono::duration_cast<Milliseconds>(call.deadline - Clock::now());
+        const auto left = std::chrono::ceil<Milliseconds>(call.deadline - Clock::now());
         if (left.count() <= 0) return call.stale.value_or(call.last);
         bool settled = false;
         current = (first + i) % urls.size();
