@@ -135,6 +135,12 @@ Status set_auto_or_off(bool& to, std::string_view value) {
   return set_word(to, value, {{"auto", true}, {"off", false}});
 }
 
+Status set_attach(ClientSettings& s, std::string_view value) {
+  return set_word(
+      s.attach, value,
+      {{"auto", tuning::AttachUse::if_quick}, {"on", tuning::AttachUse::always}, {"off", tuning::AttachUse::never}});
+}
+
 Status set_gpudirect(ClientSettings& s, std::string_view value) {
   return set_word(s.gpudirect, value,
                   {{"auto", gpu::DirectMode::automatic},
@@ -288,10 +294,10 @@ std::vector<Setting> make_settings() {
         "auto: if transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
         "through shared memory."},
        [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.shared_memory, value); }},
-      {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
-        "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), if the "
-        "kernel allows this way, and this way is faster."},
-       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.attach, value); }},
+      {{"cma", "TRIBUTARY_CMA", "auto", "auto, on or off",
+        "on: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), if the kernel "
+        "allows this way. auto: only where a measurement of a few milliseconds finds this way faster."},
+       set_attach},
       {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, udp, verbs and dpdk",
         "Transports in order of preference; the first one that is built and works here is used."},
        set_transports},

@@ -33,7 +33,7 @@ struct ClientSettings {
   std::string tuning_file;                                 // for TuningMode::table; only rank 0 reads it
   bool local = true;                                       // the ranks of one host reduce in shared memory
   bool shared_memory = true;                               // over tcp: shares memory with processes of this host
-  bool attach = true;                                      // cross-memory attach between ranks of a host
+  tuning::AttachUse attach = tuning::AttachUse::if_quick;  // cross-memory attach between ranks of a host
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory
   std::vector<std::string> transports;                     // names in order of preference; empty: the library chooses
   PacketSecurity security = PacketSecurity::off;           // the least protection of connections

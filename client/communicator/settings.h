@@ -11,6 +11,7 @@
 #include "client/operation/flight_record.h"
 #include "client/operation/own_troubles.h"
 #include "client/tuning/figures.h"
+#include "client/tuning/local_ways.h"
 #include "client/tuning/table.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_pulse.h"
@@ -52,7 +53,7 @@ struct CommunicatorSettings {
   std::function<std::optional<tuning::Amendment>()> amendments{};
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
-  bool attach = true;                        // ranks of one host may copy from each other's memory by the kernel
+  tuning::AttachUse attach = tuning::AttachUse::if_quick;
   std::function<void()> local_left_alone{};  // the callback `left_alone` of CallQueue
   bool manager_configured = false;
   std::shared_ptr<transport::LinkKeys> link_keys{};  // keys of the transport, if it seals packets

@@ -16,6 +16,13 @@ inline constexpr std::size_t kNoteBytes = 8192;
 inline constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
 inline constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
+/// When ranks of one host use cross-memory attach, if the kernel allows it.
+enum class AttachUse : std::uint8_t {
+  never,
+  if_quick,  // if attach_is_quick() (attach_speed.h)
+  always,
+};
+
 enum class DataWay : std::uint8_t {
   notes,    // each rank combines the data of all notes
   regions,  // ranks read inputs from mapped buffers, and write results to mapped buffers

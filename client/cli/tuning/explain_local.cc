@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "client/cli/terminal/table.h"
+#include "client/tuning/attach_speed.h"
 #include "client/tuning/cost_model.h"
 #include "client/tuning/figures.h"
 #include "client/tuning/local_ways.h"
@@ -52,6 +53,8 @@ LocalAnswer local_answer_of(const ExplainOptions& options) {
     answer.no_attach = "TRIBUTARY_CMA=off";
   } else if (options.ranks > cores) {
     answer.no_attach = fmt::format("there are more ranks ({}) than cores ({})", options.ranks, cores);
+  } else if (!variable_is("TRIBUTARY_CMA", "on") && !tuning::attach_is_quick()) {
+    answer.no_attach = "copies by the kernel are slow on this machine";
   }
   answer.attaches = answer.no_attach.empty();
   answer.plain = tuning::way_of(options.collective, answer.offered_bytes, false, answer.attaches);

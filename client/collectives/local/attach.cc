@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+
+#include "client/tuning/attach_speed.h"
 
 namespace tributary::client::local {
 namespace {
@@ -29,13 +32,14 @@ void* address(std::uint64_t at) noexcept {
 }  // namespace
 
 Attachment::Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks,
-                       std::span<const FileDescriptor> processes, const char* forbidden)
+                       std::span<const FileDescriptor> processes, const AttachRule& rule)
     : places_(places),
       rank_(rank),
       ranks_(ranks),
       processes_(processes),
-      possible_(forbidden == nullptr && processes.size() == ranks) {
-  if (forbidden != nullptr) why_not_ = forbidden;
+      possible_(rule.forbidden == nullptr && processes.size() == ranks),
+      if_quick_(rule.if_quick) {
+  if (rule.forbidden != nullptr) why_not_ = rule.forbidden;
   if (!possible_) return;
   for (std::uint32_t r = 0; r < ranks; ++r) pids_.push_back(r == rank ? getpid() : pid_of(processes[r]));
   while (probe_ == 0) {
@@ -50,6 +54,10 @@ bool Attachment::works() noexcept {
   while (possible_ && tried_ < ranks_) {
     if (tried_ != rank_ && !tried(tried_)) return false;
     ++tried_;
+  }
+  if (possible_ && std::exchange(if_quick_, false) && !tuning::attach_is_quick()) {
+    possible_ = false;
+    why_not_ = "copies by the kernel are slow on this machine";
   }
   return possible_;
 }

@@ -13,17 +13,22 @@
 
 namespace tributary::client::local {
 
+struct AttachRule {
+  const char* forbidden = nullptr;  // a literal that says why this rank must not use attach; nullptr: it may use it
+  bool if_quick = false;            // use attach only if this machine's kernel copies quickly
+};
+
 class Attachment {
  public:
-  /// `processes` belong to LocalGroup, which keeps them; if they are empty, this rank never uses attach. `forbidden` is
-  /// a literal that says why this rank must not use attach; nullptr: it may use it. The constructor tells the other
-  /// ranks the address at which they can try attach.
+  /// `processes` belong to LocalGroup, which keeps them; if they are empty, this rank never uses attach. The constructor
+  /// tells the other ranks the address at which they can try attach.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
-             const char* forbidden);
+             const AttachRule& rule);
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  /// True if this rank reaches all other ranks. False until it has tried all of them.
+  /// True if this rank reaches all other ranks, and should. False until it has tried all of them. The last trial takes
+  /// some milliseconds if it measures the kernel's speed.
   [[nodiscard]] bool works() noexcept;
   /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread may call it.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
@@ -47,6 +52,7 @@ class Attachment {
   std::uint64_t probe_ = 0;  // the value that the other ranks try to read
   std::uint32_t tried_ = 0;  // how many ranks have been tried
   bool possible_;
+  bool if_quick_;  // the kernel's speed must still be measured
   std::atomic<const char*> why_not_{""};
 };
 

@@ -14,12 +14,12 @@
 namespace tributary::client::local {
 
 Direct::Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
-               Inboxes inboxes, std::span<const FileDescriptor> processes, const char* attach_forbidden)
+               Inboxes inboxes, std::span<const FileDescriptor> processes, const AttachRule& attach)
     : places_(places),
       rank_(rank),
       ranks_(ranks),
       regions_(std::make_shared<Regions>(std::move(arena), places, rank, ranks, std::move(inboxes))),
-      attachment_(places, rank, ranks, processes, attach_forbidden),
+      attachment_(places, rank, ranks, processes, attach),
       reached_(ranks) {}
 
 std::size_t Direct::bytes_of_send(std::uint32_t rank) const noexcept {

@@ -51,7 +51,7 @@ static_assert(sizeof(Reach) <= sizeof(Note::few));
 class Direct {
  public:
   Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
-         std::span<const FileDescriptor> processes, const char* attach_forbidden);
+         std::span<const FileDescriptor> processes, const AttachRule& attach);
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
 

@@ -13,10 +13,11 @@ namespace tributary::client::local {
 
 namespace {
 
-/// Returns the reason not to use attach; nullptr: the group may use it. With more ranks than cores, chunks are faster.
-const char* why_not_attach(const GroupSettings& settings) noexcept {
-  if (!settings.attach) return "TRIBUTARY_CMA=off";
-  return settings.crowded ? "there are more ranks than cores" : nullptr;
+/// With more ranks than cores, chunks are faster.
+AttachRule attach_rule(const GroupSettings& settings) noexcept {
+  if (settings.attach == tuning::AttachUse::never) return {.forbidden = "TRIBUTARY_CMA=off"};
+  if (settings.crowded) return {.forbidden = "there are more ranks than cores"};
+  return {.if_quick = settings.attach == tuning::AttachUse::if_quick};
 }
 
 constexpr std::uint32_t kRoundsMax = 16;
@@ -70,8 +71,7 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       processes_(std::move(processes)),
       places_(arena_->bytes().data(), layout_of(settings_)),
       bell_(places_.header()),
-      direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
-              why_not_attach(settings_)),
+      direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_, attach_rule(settings_)),
       exact_inputs_(settings_.ranks),
       late_log_({.members = settings_.ranks,
                  .ranks = settings_.ranks,

@@ -31,9 +31,9 @@ struct GroupSettings {
   std::size_t chunk_bytes = 262144;  // bytes of a rank's input in one step
   std::size_t depth = 4;             // chunks in a row
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
-  std::string host;                       // name of the host, for messages
-  bool crowded = false;                   // there are more ranks than cores
-  bool attach = true;                     // cross-memory attach, where the kernel allows it
+  std::string host;      // name of the host, for messages
+  bool crowded = false;  // there are more ranks than cores
+  tuning::AttachUse attach = tuning::AttachUse::if_quick;
   std::vector<std::uint32_t> known_as{};  // by rank: number of the rank in messages; empty: the rank
   std::shared_ptr<LateLines> late{};      // gets lines about late ranks; nullptr: there are none
 };

@@ -81,6 +81,7 @@ TEST_F(Tuning, ExplainKnowsRanksThatShareOneHost) {
   EXPECT_EQ(on_one_host("all_reduce", "8K", "2").at("picked"), by("notes"));
   EXPECT_EQ(on_one_host("all_reduce", "8196", "2").at("picked"), by("chunks"));
   EXPECT_EQ(on_one_host("all_reduce", "8196", "2").at("registered"), "regions");
+  work_.variables["TRIBUTARY_CMA"] = "on";
   EXPECT_EQ(on_one_host("all_reduce", "16M", "2").at("picked"), by("attach"));
   EXPECT_EQ(on_one_host("all_reduce", "32M", "2").at("picked"), by("chunks"));
   EXPECT_EQ(on_one_host("all_reduce", "16M", "4").at("picked"), by("chunks"));
@@ -92,6 +93,9 @@ TEST_F(Tuning, ExplainKnowsRanksThatShareOneHost) {
       {"explain", "all_reduce", "--bytes", "16M", "--ranks", "2", "--cores", "2", "--ranks-per-host", "2"});
   EXPECT_THAT(table.output, HasSubstr("over 2 ranks: in the shared memory of their host, by attach"));
   EXPECT_THAT(table.output, HasSubstr("registered on all ranks (tributary_mem_register): by regions"));
+  work_.variables["TRIBUTARY_CMA"] = "auto";
+  EXPECT_THAT(on_one_host("all_reduce", "16M", "2").at("why"),
+              AnyOf(HasSubstr("read in place through the kernel"), HasSubstr("copies by the kernel are slow")));
   work_.variables["TRIBUTARY_CMA"] = "off";
   EXPECT_EQ(on_one_host("all_reduce", "16M", "2").at("picked"), by("chunks"));
   work_.variables["TRIBUTARY_LOCAL"] = "off";

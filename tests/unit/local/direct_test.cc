@@ -15,6 +15,7 @@
 #include <numeric>
 #include <thread>
 
+#include "client/tuning/attach_speed.h"
 #include "tests/unit/local/threads.h"
 #include "tributary/transport/shared_memory.h"
 
@@ -272,7 +273,7 @@ std::size_t mappings_of(std::string_view name) {
 
 /// Runs ranks as processes: `rank_1` in the child. Returns the child's exit status.
 int run_two_processes(const std::function<void(LocalGroup&)>& rank_0, const std::function<void(LocalGroup&)>& rank_1,
-                      bool attach = true) {
+                      tuning::AttachUse attach = tuning::AttachUse::always) {
   GroupSettings settings{.ranks = 2, .note_bytes = 256, .timeout = 10s, .host = "here", .attach = attach};
   auto arena = create_arena(settings);
   EXPECT_TRUE(arena);
@@ -319,6 +320,20 @@ TEST(LocalDirect, AttachesToMemoryThatNobodyHasAnnounced) {
   EXPECT_EQ(run_two_processes(body, body), 0);
 }
 
+TEST(LocalDirect, AttachesWhereThisMachinesKernelCopiesQuickly) {
+  const bool quick = tuning::attach_is_quick();
+  const auto body = [quick](LocalGroup& group) {
+    constexpr std::uint64_t kCount = 300'007;
+    std::vector<std::int32_t> data(kCount, 1);
+    ASSERT_TRUE(group.run({.signature = {.collective = Collective::barrier}}));
+    ASSERT_TRUE(group.run(call_of(Collective::all_reduce, data, data, kCount)));
+    EXPECT_EQ(group.attach_refusal().empty(), quick) << group.attach_refusal();
+    EXPECT_EQ(group.direct_calls(), quick ? 1U : 0U);
+    EXPECT_EQ(data.back(), 2);
+  };
+  EXPECT_EQ(run_two_processes(body, body, tuning::AttachUse::if_quick), 0);
+}
+
 TEST(LocalDirect, SomeBuffersMappedAndSomeAttachedTo) {
   for (const std::uint32_t shares : {0U, 1U}) {
     const auto body = [shares](LocalGroup& group) {
@@ -346,7 +361,7 @@ TEST(LocalDirect, ARankThatMayNotAttachCopies) {
     EXPECT_EQ(buffer[299'999], 3);
     EXPECT_EQ(group.direct_calls(), 0U);
   };
-  EXPECT_EQ(run_two_processes(body, body, false), 0);
+  EXPECT_EQ(run_two_processes(body, body, tuning::AttachUse::never), 0);
 }
 
 TEST(LocalDirect, MemoryOfADeviceIsNotAttachedTo) {
