@@ -11,6 +11,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import curve
 import lifetime
 import machine
 import measure
@@ -145,7 +146,11 @@ def finish(options: Namespace, cells: list[dict]) -> None:
             return
         options.plots.mkdir(parents=True, exist_ok=True)
         words = {name: it.words for name, it in places.SETTINGS.items()}
-        for path in plots.draw(cells, words, ours, options.plots):
+        drawn = plots.draw(cells, words, ours, options.plots)
+        for it in places.SETTINGS.values():
+            if it.equal:
+                drawn += curve.draw(cells, it.name, it.words, it.link_bits_per_second, options.plots)
+        for path in drawn:
             print(f"drawn: {path}")
     if twins := report.beside_table(cells):
         print(f"\n{twins}")

@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, sys.argv.pop(1))
 
 import contestants  # noqa: E402
+import curve  # noqa: E402
 import limits  # noqa: E402
 import measure  # noqa: E402
 import namespaces  # noqa: E402
@@ -40,6 +41,17 @@ class Limits(unittest.TestCase):
 
     def test_memory_is_read_and_written_once_by_every_rank(self) -> None:
         self.assertAlmostEqual(limits.memory_seconds(1000, 4, 8000), 1.0)
+
+
+class Curve(unittest.TestCase):
+    def test_a_curve_has_a_point_for_each_number_of_aggregators(self) -> None:
+        def cell(contestant: str, size: int) -> dict:
+            return {"contestant": contestant, "ranks": 4, "bytes": size, "seconds": {"median": size}}
+
+        names = ["gloo", "tributary-equal-4", "tributary-fallback", "tributary-1", "tributary-equal-1"]
+        cells = [cell(name, 10) for name in names] + [cell("tributary-fallback", 20)]
+        self.assertEqual([aggregators for aggregators, _ in curve.points_of(cells[:5])], [0, 1, 4])
+        self.assertEqual(curve.groups_of(cells), [cells[:5]])
 
 
 class Samples(unittest.TestCase):
