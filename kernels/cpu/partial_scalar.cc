@@ -31,6 +31,22 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
   }
 }
 
+void add_long(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
+              std::int64_t* upper) noexcept {
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kLowerBits) - 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const FloatBits<double> value(values[i]);
+    if (!value.counts()) continue;
+    const std::uint64_t mantissa = value.mantissa() >> to.unused;
+    const int shift = value.field() - to.base;
+    const auto low = static_cast<std::int64_t>(shift < kLowerBits ? (mantissa << shift) & kMask : 0);
+    const auto high = static_cast<std::int64_t>(shift < kLowerBits ? mantissa >> (kLowerBits - shift)
+                                                                   : mantissa << (shift - kLowerBits));
+    lower[i] += value.negative() ? -low : low;
+    upper[i] += value.negative() ? -high : high;
+  }
+}
+
 void scale(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept {
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(sums[i]) * factor;
 }
@@ -41,6 +57,7 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .magnitudes64 = magnitudes<double>,
                                     .add32 = add<float>,
                                     .add64 = add<double>,
+                                    .add64_long = add_long,
                                     .scale = scale};
 
 }  // namespace tributary::kernels::scalar

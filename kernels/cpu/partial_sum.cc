@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/cpu/float_layout.h"
@@ -26,6 +28,7 @@ namespace {
 using partial::Block;
 using reference::ExactSum;
 __extension__ using Wide = __int128;
+__extension__ using WideMagnitude = unsigned __int128;
 
 constexpr unsigned kExactBits = 53;  // float64 holds all whole numbers of so many bits
 
@@ -68,6 +71,26 @@ void add_values(const Float* values, std::size_t count, const ToNumber& to, Wide
     sums[i] += value.negative() ? -magnitude : magnitude;
   }
 }
+
+/// Sums of values in two parts, each of which vectors add: Gaussian values of a few ranks need some bits more than 64.
+class LongSums {
+ public:
+  explicit LongSums(std::size_t count) noexcept : count_(count) {
+    std::fill_n(lower_.data(), count, 0);
+    std::fill_n(upper_.data(), count, 0);
+  }
+  void add(const double* values, const ToNumber& to) noexcept {
+    kernels_here().add64_long(values, count_, to, lower_.data(), upper_.data());
+  }
+  void add_to(Wide* sums) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i)
+      sums[i] += static_cast<Wide>(upper_[i]) * (Wide{1} << kLowerBits) + lower_[i];
+  }
+
+ private:
+  std::size_t count_;
+  std::array<std::int64_t, kFormBlockElements> lower_, upper_;
+};
 
 /// The bits of a float32 that the values of a small type never use.
 int unused_bits(DType dtype) noexcept {
@@ -125,6 +148,39 @@ double odd_quotient(double value, std::uint32_t divisor) noexcept {
   return std::bit_cast<double>((bits - (beyond ? 1 : 0)) | 1U);
 }
 
+/// Returns number * 2^exponent / divisor, rounded once to nearest, or to odd (53 bits). The divisor has at most 26 bits.
+/// Nothing if the result may be subnormal, or beyond float64.
+template <class Number>
+std::optional<double> long_quotient(Number number, int exponent, std::uint32_t divisor, bool odd) noexcept {
+  using Magnitude = std::conditional_t<sizeof(Number) == sizeof(Wide), WideMagnitude, std::uint64_t>;
+  constexpr int kBits = 8 * sizeof(Number);
+  const Magnitude magnitude =
+      number < 0 ? Magnitude{0} - static_cast<Magnitude>(number) : static_cast<Magnitude>(number);
+  const int lead = kBits - static_cast<int>(bits_of(static_cast<Number>(magnitude)));
+  // The number's first 64 bits, and 32 more, give a quotient of at least 70 bits; the rest only makes it inexact.
+  const Magnitude shifted = magnitude << lead;
+  const auto upper = static_cast<std::uint64_t>(shifted >> (kBits - 64));
+  const std::uint64_t lower = sizeof(Number) == sizeof(Wide) ? static_cast<std::uint64_t>(shifted) : 0;
+  const std::uint64_t first = upper / divisor;
+  const std::uint64_t next = (upper % divisor << 32U) | lower >> 32U;
+  const std::uint64_t second = next / divisor;
+  const bool rest = next % divisor != 0 || (lower & 0xFFFFFFFF) != 0;
+  // The quotient is first * 2^32 + second, and `first` has at least 38 bits. Keep the first 64 of all bits.
+  const int width = static_cast<int>(std::bit_width(first));
+  const int dropped = width - 32;
+  std::uint64_t window = first << (64 - width) | second >> dropped;
+  const bool below = rest || second << (64 - dropped) != 0;
+  const int last = exponent - lead + (kBits - 64) - 32 + dropped;
+  if (last < -1022 || last + 64 > 1023) return std::nullopt;
+  if (odd) {
+    window = window >> 11U | ((window & 0x7FF) != 0 || below ? 1 : 0);
+    const double value = static_cast<double>(window) * power_of_two(last) * 2048;
+    return number < 0 ? -value : value;
+  }
+  const double value = static_cast<double>(window | (below ? 1 : 0)) * power_of_two(last);
+  return number < 0 ? -value : value;
+}
+
 // ---- One block.
 
 class BlockSum {
@@ -165,6 +221,7 @@ class BlockSum {
     low_ = std::min(low_, low);
     high_ = std::max(high_, high);
   }
+  void sum_long_values(Wide* sums) const noexcept;
   template <class Number>
   void sum(Number* sums) const noexcept;
   template <class Number>
@@ -253,10 +310,27 @@ void BlockSum::take(std::size_t input, const Block& block) noexcept {
   if (block.width > 0) reaches(block.exponent, block.exponent + 8 * static_cast<int>(block.width));
 }
 
+/// Adds all inputs that are values of float64 to long sums.
+void BlockSum::sum_long_values(Wide* sums) const noexcept {
+  LongSums parts(count_);
+  for (std::size_t k = 0; k < inputs_; ++k) {
+    if (sources_[k].values == nullptr) continue;
+    with_values(sources_[k].values, [&]<class Float>(const Float* floats) {
+      if constexpr (sizeof(Float) == sizeof(double))
+        parts.add(floats, {.unused = 0, .base = Layout<double>::kBias + low_});
+    });
+  }
+  parts.add_to(sums);
+}
+
 template <class Number>
 void BlockSum::sum(Number* sums) const noexcept {
   std::fill_n(sums, count_, Number{0});
   if (low_ > high_) return;  // every input is zero
+  const bool in_parts = sizeof(Number) == sizeof(Wide) && dtype_ == DType::float64 && bits() <= kLongBits;
+  if constexpr (sizeof(Number) == sizeof(Wide)) {
+    if (in_parts) sum_long_values(sums);
+  }
   for (std::size_t k = 0; k < inputs_; ++k) {
     const Source& source = sources_[k];
     if (source.values == nullptr) {
@@ -266,6 +340,7 @@ void BlockSum::sum(Number* sums) const noexcept {
       });
       continue;
     }
+    if (in_parts) continue;
     with_values(source.values, [&]<class Float>(const Float* floats) {
       add_values(floats, count_, {.unused = unused_, .base = Layout<Float>::kBias - unused_ + low_}, sums);
     });
@@ -336,8 +411,10 @@ std::byte* BlockSum::write_long(std::byte* out) const noexcept {
     if (!finite(i)) continue;
     const auto extent = sum_of(i).settle();
     if (extent.low > extent.high) continue;
+    // In two's complement, -2^n needs no more bits than 2^n - 1.
+    const bool negative_power = extent.negative && extent.low + 1 == extent.high;
     low = std::min(low, extent.low);
-    high = std::max(high, extent.high);
+    high = std::max(high, extent.high - (negative_power ? 1 : 0));
   }
   if (low > high) return write_head(out, 0, 0);
   const unsigned width = static_cast<unsigned>(high - low + 1 + 7) / 8;
@@ -382,16 +459,18 @@ double BlockSum::quotient(Number sum, std::uint32_t divisor) const noexcept {
     const double exact = static_cast<double>(sum) * power_of_two(exponent);
     return is_power ? exact : odd_quotient(exact, divisor);
   }
+  if (const auto rounded = long_quotient(sum, low_, divisor, dtype_ != DType::float64)) return *rounded;
   ExactSum whole;
   whole.add(std::as_bytes(std::span(&sum, 1)), low_, 0);
   return whole.take(divisor, reference::rounding_of(dtype_));
 }
 
-/// Rounds all sums at once, if float64 holds each of them and the divisor is a power of two. Returns whether it has.
+/// Rounds all sums at once, if the divisor is a power of two, and float64 holds each of the sums or is their type.
+/// Returns whether it has.
 bool BlockSum::scale_all(const std::int64_t* sums, std::uint32_t divisor, double* values) const noexcept {
   std::int64_t magnitudes = 0;
   for (std::size_t i = 0; i < count_; ++i) magnitudes |= sums[i] ^ (sums[i] >> 63);
-  if (!std::has_single_bit(divisor) || bits_of(magnitudes) > kExactBits) return false;
+  if (!std::has_single_bit(divisor) || (bits_of(magnitudes) > kExactBits && dtype_ != DType::float64)) return false;
   const int exponent = low_ - std::countr_zero(divisor);
   if (low_ > high_ || !is_normal(exponent)) return false;
   kernels_here().scale(sums, count_, power_of_two(exponent), values);

@@ -22,13 +22,20 @@ struct ToNumber {
   int base = 0;
 };
 
+/// The lower part of a long number. It leaves room for the sum of kPartialInputsMax parts, with their signs.
+inline constexpr int kLowerBits = 56;
+inline constexpr int kLongBits = kLowerBits + 62;
+
 struct PartialTable {
   Magnitudes (*magnitudes32)(const float* values, std::size_t count) noexcept;
   Magnitudes (*magnitudes64)(const double* values, std::size_t count) noexcept;
   /// sums[i] += the number of values[i]
   void (*add32)(const float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
   void (*add64)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
-  /// values[i] = sums[i] * factor; each sum has at most 53 bits, and the factor is a power of two.
+  /// The same for numbers of up to 118 bits: upper[i] * 2^kLowerBits + lower[i] += the number of values[i]
+  void (*add64_long)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
+                     std::int64_t* upper) noexcept;
+  /// values[i] = sums[i] * factor, rounded once to nearest; the factor is a power of two, and no result is subnormal.
   void (*scale)(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept;
 };
 

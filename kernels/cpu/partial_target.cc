@@ -116,6 +116,49 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
   });
 }
 
+void add_long(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
+              std::int64_t* upper) noexcept {
+  using L = Layout<double>;
+  const hn::ScalableTag<std::int64_t> lanes;
+  const hn::RebindToUnsigned<decltype(lanes)> bits_tag;
+  const auto fraction = hn::Set(lanes, (std::int64_t{1} << L::kFraction) - 1),
+             leading = hn::Set(lanes, std::int64_t{1} << L::kFraction);
+  const auto zero = hn::Zero(lanes), all_ones = hn::Set(lanes, std::int64_t{L::kField});
+  const auto base = hn::Set(lanes, static_cast<std::int64_t>(to.base));
+  const auto unused = hn::Set(bits_tag, static_cast<std::uint64_t>(to.unused));
+  const auto lower_bits = hn::Set(lanes, std::int64_t{kLowerBits}), most_places = hn::Set(lanes, std::int64_t{63});
+  const auto mask = hn::Set(lanes, (std::int64_t{1} << kLowerBits) - 1);
+  each_group(values, count, hn::Lanes(lanes), [&](const double* at, std::size_t i) HWY_ATTR {
+    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const std::uint64_t*>(at));
+    const auto field = hn::And(hn::BitCast(lanes, hn::ShiftRight<L::kFraction>(bits)), all_ones);
+    const auto stored = hn::And(hn::BitCast(lanes, bits), fraction);
+    const auto normal = hn::Or(stored, hn::IfThenElseZero(hn::Gt(field, zero), leading));
+    const auto finite = hn::IfThenElseZero(hn::Gt(all_ones, field), normal);
+    const auto mantissa = hn::Shr(hn::BitCast(bits_tag, finite), unused);
+    const auto shift = hn::Sub(hn::Max(field, hn::Set(lanes, std::int64_t{1})), base);
+    // Each of these shifts lies between 0 and 63, also that of a number that is zero.
+    const auto places = [&](hn::Vec<decltype(lanes)> wanted)
+                            HWY_ATTR { return hn::BitCast(bits_tag, hn::Min(hn::Max(wanted, zero), most_places)); };
+    const auto low = hn::And(hn::BitCast(lanes, hn::Shl(mantissa, places(shift))), mask);
+    const auto high = hn::BitCast(
+        lanes, hn::Shl(hn::Shr(mantissa, places(hn::Sub(lower_bits, shift))), places(hn::Sub(shift, lower_bits))));
+    const auto sign = hn::BroadcastSignBit(hn::BitCast(lanes, bits));
+    const auto signed_low = hn::Sub(hn::Xor(low, sign), sign), signed_high = hn::Sub(hn::Xor(high, sign), sign);
+    if (i + hn::Lanes(lanes) <= count) {
+      hn::StoreU(hn::Add(hn::LoadU(lanes, lower + i), signed_low), lanes, lower + i);
+      hn::StoreU(hn::Add(hn::LoadU(lanes, upper + i), signed_high), lanes, upper + i);
+      return;
+    }
+    constexpr std::size_t kLanesMax = HWY_MAX_BYTES / sizeof(std::int64_t);
+    alignas(HWY_MAX_BYTES) std::int64_t rest_low[kLanesMax];
+    alignas(HWY_MAX_BYTES) std::int64_t rest_high[kLanesMax];
+    hn::Store(signed_low, lanes, rest_low);
+    hn::Store(signed_high, lanes, rest_high);
+    for (std::size_t j = i; j < count; ++j) lower[j] += rest_low[j - i];
+    for (std::size_t j = i; j < count; ++j) upper[j] += rest_high[j - i];
+  });
+}
+
 void scale(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept {
   const hn::ScalableTag<std::int64_t> tag;
   const hn::ScalableTag<double> doubles;
@@ -137,6 +180,7 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .magnitudes64 = magnitudes<double>,
                                     .add32 = add<float>,
                                     .add64 = add<double>,
+                                    .add64_long = add_long,
                                     .scale = scale};
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET

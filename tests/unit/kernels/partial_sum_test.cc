@@ -219,5 +219,30 @@ TEST(PartialSum, OfOrdinaryFloat32NeedFewBytes) {
       << "whole numbers have no bits after the point";
 }
 
+// The first element passes through large numbers, which no number of 128 bits holds, and leaves -128 units.
+TEST(PartialSum, OfNumbersThatCancelIsAsShortAsWithoutThem) {
+  const float unit = 0x1p-149F, large = 0x1p100F;
+  const auto bytes = [](const std::vector<float>& v) { return std::as_bytes(std::span(v)); };
+  const std::vector<float> a{large, unit}, b{-large, 0}, c{-128 * unit, 0}, zeros{0, 0}, second{0, unit};
+  EXPECT_EQ(form_of(DType::float32, {{bytes(a), false}, {bytes(b), false}, {bytes(c), false}}, 2),
+            form_of(DType::float32, {{bytes(second), false}, {bytes(zeros), false}, {bytes(c), false}}, 2));
+}
+
+// A third of the sum lies above the middle of two neighbours by less than float64 has bits for.
+TEST(PartialSum, AnAverageOfLongSumsIsRoundedOnce) {
+  const auto average = [](std::vector<double> values, std::uint32_t divisor) {
+    std::vector<PartialInput> inputs;
+    for (const double& value : values) inputs.push_back({std::as_bytes(std::span(&value, 1)), false});
+    double out = 0;
+    round_partial_sums(DType::float64, inputs, &out, 1, divisor);
+    return out;
+  };
+  EXPECT_EQ(average({3, 0x3p-53, -0x1p-60, 0x1.0000000000001p-60}, 3), 1 + 0x1p-52) << "2^-112 is left";
+  EXPECT_EQ(average({3, 0x3p-53, 0x1p-60, -0x1.0000000000001p-60}, 3), 1) << "2^-112 is missing";
+  EXPECT_EQ(average({3, 0x3p-53, 0x1p-60, -0x1p-60}, 3), 1) << "the middle goes to the even neighbour";
+  EXPECT_EQ(average({-3, -0x3p-53, 0x1p-60, -0x1.0000000000001p-60}, 3), -1 - 0x1p-52);
+  EXPECT_EQ(average({0x1p-1074, 0x1p-1074}, 3), 0x1p-1074) << "two thirds of the smallest value";
+}
+
 }  // namespace
 }  // namespace tributary::kernels

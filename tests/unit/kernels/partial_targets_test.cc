@@ -1,6 +1,7 @@
 // The kernels for partial sums of every target of this machine beside the scalar ones: the same bits for any values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <random>
@@ -89,12 +90,31 @@ TEST(PartialTargets, HaveTheNumbersOfTheScalarKernels) {
   }
 }
 
+TEST(PartialTargets, HaveTheLongNumbersOfTheScalarKernels) {
+  std::mt19937_64 random(4);
+  for (const Target target : available_targets()) {
+    for (std::size_t count = 0; count <= 256; count += count < 40 ? 1 : 27) {
+      for (const unsigned first : {0U, 30U, 55U, 56U, 57U}) {
+        const auto near = near_values<double>(count, first, random);
+        std::vector<std::int64_t> lower(count + 1, 7), upper(count + 1, 7), want_lower = lower, want_upper = upper;
+        for (const int base : {1, static_cast<int>(std::max(first, 1U))}) {
+          const ToNumber to{.unused = 0, .base = base};
+          partial_table(target).add64_long(near.data(), count, to, lower.data(), upper.data());
+          scalar::kPartialTable.add64_long(near.data(), count, to, want_lower.data(), want_upper.data());
+          EXPECT_EQ(lower, want_lower) << to_string(target) << ", " << count << ", " << first;
+          EXPECT_EQ(upper, want_upper) << to_string(target) << ", " << count << ", " << first;
+        }
+      }
+    }
+  }
+}
+
 TEST(PartialTargets, ScaleLikeTheScalarKernels) {
   std::mt19937_64 random(5);
   for (const Target target : available_targets()) {
     for (std::size_t count = 0; count <= 256; count += count < 40 ? 1 : 27) {
       std::vector<std::int64_t> sums(count);
-      for (std::int64_t& sum : sums) sum = static_cast<std::int64_t>(random()) >> (11 + random() % 50);
+      for (std::int64_t& sum : sums) sum = static_cast<std::int64_t>(random()) >> random() % 61;
       std::vector<double> got(count + 1, -1), want(count + 1, -1);
       partial_table(target).scale(sums.data(), count, 0x1p-70, got.data());
       scalar::kPartialTable.scale(sums.data(), count, 0x1p-70, want.data());
