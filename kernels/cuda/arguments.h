@@ -99,4 +99,28 @@ struct PackArguments {
   PackDirection direction;
 };
 
+/// Where the kernels of partial sums leave what the host, or the next kernel, reads.
+struct PartialResult {
+  std::uint64_t bytes;               // see PartialAnswer
+  std::uint64_t fault;               // the same
+  std::uint32_t faults[kInputsMax];  // not 0: this input is no form
+};
+
+/// The arguments of all kernels of partial sums: the inputs are values of ranks, or forms (protocol/sum_form.h).
+struct PartialArguments {
+  const void* inputs[kInputsMax];
+  std::uint64_t bytes[kInputsMax];  // of each form
+  std::uint64_t forms;              // bit k: input k is a form
+  std::uint64_t* offsets;           // of block b of input k, from the start of its form: offsets[k * blocks + b]
+  std::uint64_t* places;            // of block b of the result: first its length, then its offset
+  PartialResult* result;            // nullptr: no input is a form
+  void* out;
+  std::uint64_t count;  // elements
+  std::uint32_t inputs_count;
+  std::uint32_t inputs_log2;  // rounded up
+  std::uint32_t divisor;
+  std::int32_t least;  // the range of the type's forms, for the kernel that does not know the type
+  std::int32_t end;
+};
+
 }  // namespace tributary::kernels::cuda

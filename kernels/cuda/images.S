@@ -14,5 +14,6 @@ tributary_fatbin_\name:
     image reduce_floats
     image convert
     image copy
+    image partial
 
     .section .note.GNU-stack, "", %progbits

@@ -6,6 +6,7 @@ extern const unsigned char tributary_fatbin_reduce_integers[];
 extern const unsigned char tributary_fatbin_reduce_floats[];
 extern const unsigned char tributary_fatbin_convert[];
 extern const unsigned char tributary_fatbin_copy[];
+extern const unsigned char tributary_fatbin_partial[];
 }
 
 namespace tributary::kernels::cuda {
@@ -16,6 +17,7 @@ std::span<const CudaImage> embedded_cuda_images() noexcept {
       {"reduce_floats", tributary_fatbin_reduce_floats},
       {"convert", tributary_fatbin_convert},
       {"copy", tributary_fatbin_copy},
+      {"partial", tributary_fatbin_partial},
   };
   return kImages;
 }

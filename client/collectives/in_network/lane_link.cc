@@ -34,6 +34,14 @@ bool sends_form(const SequenceEntry& e) noexcept {
   return is_exact_of_hosts(e.signature.op) && row_of(e.signature.collective).reduces;
 }
 
+/// Returns the segment's length as a part of a full segment's; 0 if it is shorter than the operation's others.
+double part_of_full(const Operation& operation, const Segment& segment, const LaneSettings& settings,
+                    const LaneDescriptor& lane) noexcept {
+  const std::size_t bytes = segment.count * operation.element_bytes();
+  if (bytes != segment_bytes_of(operation.signature, lane.segment_bytes, settings.one_level)) return 0;
+  return static_cast<double>(bytes) / lane.segment_bytes;
+}
+
 bool traced(const LaneSettings& settings) noexcept {
   return settings.trace != nullptr && settings.trace->on();
 }
@@ -238,7 +246,7 @@ bool LaneLink::contribute_one(transport::TimePoint now) {
   if (before != transport::TimePoint()) [[unlikely]]
     trace(settings_, SegmentMoment::sent_up, e, payload.size(), before);
   bytes_sent_ += payload.size();
-  window_.sent(contributed_, e.segment.count * operation.element_bytes() == descriptor_.segment_bytes, now);
+  window_.sent(contributed_, part_of_full(operation, e.segment, settings_, descriptor_), now);
   ++contributed_;
   cursor_segment_ = settings_.turns.after(operation.number, cursor_segment_);
   return true;

@@ -52,10 +52,10 @@ void LaneWindow::Best::add(double value, TimePoint at, Duration span) noexcept {
   now = std::max(now, value);
 }
 
-void LaneWindow::sent(std::uint64_t sequence, bool whole, TimePoint now) noexcept {
+void LaneWindow::sent(std::uint64_t sequence, double part, TimePoint now) noexcept {
   if (under_way_ == 0) came_at_ = its_at_ = now;  // the time before this does not count
   ++under_way_;
-  sent_[sequence % sent_.size()] = {.at = now, .come = come_, .came_at = came_at_, .its_at = its_at_, .whole = whole};
+  sent_[sequence % sent_.size()] = {.at = now, .come = come_, .came_at = came_at_, .its_at = its_at_, .part = part};
 }
 
 void LaneWindow::came(std::uint64_t sequence, TimePoint now) noexcept {
@@ -64,14 +64,14 @@ void LaneWindow::came(std::uint64_t sequence, TimePoint now) noexcept {
   --under_way_;
   came_at_ = now;
   its_at_ = it.at;
-  if (!it.whole) return;
-  ++come_;
+  if (it.part == 0) return;
+  come_ += it.part;
   const double seconds = std::chrono::duration<double>(now - it.at).count();
   if (seconds <= 0) return;  // sent and received in one turn: no link limits the rate
   const double between = std::chrono::duration<double>(std::max(now - it.came_at, it.at - it.its_at)).count();
   TRIBUTARY_ASSERT(between >= seconds, "result {} came after {} s, and the results with it within {} s", sequence,
                    seconds, between);
-  per_second_.add(static_cast<double>(come_ - it.come) / between, now, kSpanOfRate);
+  per_second_.add((come_ - it.come) / between, now, kSpanOfRate);
   trips_per_second_.add(1 / seconds, now, kSpanOfTrip);
   const double held = per_second_.value() / trips_per_second_.value();
   const double wanted = std::ceil(kAhead * held) + 1;

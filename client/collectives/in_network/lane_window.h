@@ -36,19 +36,20 @@ class LaneWindow {
 
   /// Returns how many segments may be in flight now: at least 1, at most the reserved number.
   [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
-  /// Notes that the contribution of this sequence has been sent. `whole`: the segment has full length; shorter segments
-  /// do not measure the round trip.
-  void sent(std::uint64_t sequence, bool whole, transport::TimePoint now) noexcept;
+  /// Notes that the contribution of this sequence has been sent. `part`: its length as a part of a full segment's. Every
+  /// segment of an operation measures the round trip, except for a last one that is shorter than the others: its part
+  /// is 0.
+  void sent(std::uint64_t sequence, double part, transport::TimePoint now) noexcept;
   /// Notes that the result of this sequence has come. Results come in order, each of them once.
   void came(std::uint64_t sequence, transport::TimePoint now) noexcept;
 
  private:
   struct Sent {
     transport::TimePoint at{};
-    std::uint64_t come = 0;          // whole results that had come before this was sent
+    double come = 0;                 // results, in full segments, that had come before this was sent
     transport::TimePoint came_at{};  // when the last of them came
     transport::TimePoint its_at{};   // when that one's segment was sent
-    bool whole = false;
+    double part = 0;
   };
   /// The best of the present span of time and of the span before. A new span begins only when there is a measurement
   /// for it, so a pause forgets nothing.
@@ -63,10 +64,10 @@ class LaneWindow {
   const std::uint32_t least_;
   std::uint32_t segments_;
   std::vector<Sent> sent_;  // by sequence
-  std::uint64_t come_ = 0;  // number of whole results that have come
+  double come_ = 0;         // results that have come, in full segments
   std::uint32_t under_way_ = 0;
   transport::TimePoint came_at_{}, its_at_{};  // when the last result came, and when its segment was sent
-  Best per_second_;                            // segments that come in a second
+  Best per_second_;                            // full segments that come in a second
   Best trips_per_second_;                      // 1 / round trip
 };
 

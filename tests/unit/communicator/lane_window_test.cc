@@ -34,7 +34,9 @@ struct Way {
 /// Operations, one after the other, over such a link with a window.
 class Lane {
  public:
-  Lane(const Way& way, const LaneWindow::Settings& settings) : way_(way), window_(settings) {}
+  /// `per_full`: segments that are as long as a full one together.
+  Lane(const Way& way, const LaneWindow::Settings& settings, std::uint32_t per_full = 1)
+      : way_(way), window_(settings), per_full_(per_full) {}
 
   /// Returns the seconds that one operation of so many segments takes. `late`: seconds by which the other ranks come
   /// later.
@@ -44,8 +46,8 @@ class Lane {
     std::deque<double> results;
     std::uint64_t sent = 0;
     for (std::uint64_t came = 0; came < segments; ++came) {
-      while (sent < segments && results.size() < window_.segments()) {
-        window_.sent(next_, true, at(now_));
+      while (sent < segments && results.size() < std::size_t{window_.segments()} * per_full_) {
+        window_.sent(next_, 1.0 / per_full_, at(now_));
         up_free = std::max(now_, up_free) + way_.on_wire();
         const double summed = std::max(up_free + way_.trip / 2, began + late);
         down_free = std::max(summed, down_free) + way_.on_wire();
@@ -75,6 +77,7 @@ class Lane {
   }
   Way way_;
   LaneWindow window_;
+  std::uint32_t per_full_;
   double now_ = 0;
   std::uint64_t next_ = 0;
   std::size_t most_ = 0;
@@ -100,6 +103,17 @@ TEST(LaneWindow, GrowsWithinTheFirstOperationByHalvesOfItself) {
   const Way way{.rate = 100e9, .trip = 2e-3};
   Lane lane(way, {.reserved = enough(way), .segment_bytes = way.segment_bytes});
   EXPECT_LT(lane.run(20'000), lane.least(20'000) + 16 * way.alone());
+}
+
+// Segments of exact sums are short, because their forms must fit in the buffers: they, too, measure the link.
+TEST(LaneWindow, FillsALinkWithTheShortSegmentsOfExactSums) {
+  constexpr std::uint32_t kPerFull = 10;
+  const Way way{.rate = 25e9, .trip = 500e-6, .segment_bytes = 1600};
+  Lane lane(way, {.reserved = enough(way), .segment_bytes = kPerFull * way.segment_bytes}, kPerFull);
+  lane.run(40'000);
+  EXPECT_LT(lane.run(20'000), 1.03 * lane.least(20'000));
+  EXPECT_LT(static_cast<double>(lane.segments()) * kPerFull * way.segment_bytes,
+            1.6 * way.held() + 2.0 * kPerFull * way.segment_bytes);
 }
 
 TEST(LaneWindow, LeavesQueuesShort) {
@@ -184,7 +198,7 @@ TEST(LaneWindow, DoesNotTakeManyResultsThatARankFindsAtOnceForARate) {
   TimePoint now{1h};
   std::uint64_t sent = 0, came = 0;
   const auto send = [&](std::uint32_t segments) {
-    for (std::uint32_t i = 0; i < segments; ++i) window.sent(sent++, true, now);
+    for (std::uint32_t i = 0; i < segments; ++i) window.sent(sent++, 1, now);
   };
   const auto find = [&](std::uint32_t results) {
     now += 50us;
@@ -205,7 +219,7 @@ TEST(LaneWindow, AShortSegmentSaysNothingOfTheRoundTrip) {
   LaneWindow window({.reserved = 64, .segment_bytes = 16 << 10});
   TimePoint now{1h};
   for (std::uint64_t sequence = 0; sequence < 100; ++sequence) {
-    window.sent(sequence, false, now);
+    window.sent(sequence, 0, now);
     now += 30us;
     window.came(sequence, now);
   }

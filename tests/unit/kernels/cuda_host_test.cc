@@ -7,6 +7,7 @@
 #include "kernels/cuda/split.h"
 #include "tests/unit/kernels/fake_cuda_driver.h"
 #include "tributary/kernels/cuda.h"
+#include "tributary/kernels/cuda_partial_sums.h"
 
 namespace tributary::kernels::cuda {
 namespace {
@@ -263,6 +264,64 @@ TEST(CudaSplit, AlignsBothSidesOfAConversion) {
   EXPECT_EQ(split_of_convert(0x1000, 0x2000, 10, 2).vectors, 2U);
   EXPECT_EQ(split_of_convert(0x1004, 0x2002, 10, 2).head, 3U);
   EXPECT_EQ(split_of_convert(0x1004, 0x2000, 10, 2).vectors, 0U);
+}
+
+// ---- Partial sums
+
+class CudaPartial : public testing::Test {
+ protected:
+  [[nodiscard]] std::vector<std::string> launched() const {
+    std::vector<std::string> names;
+    for (const auto& launch : driver_.launches) names.push_back(launch.kernel);
+    return names;
+  }
+  FakeCudaDriver driver_;
+  std::unique_ptr<CudaKernels> kernels_ = loaded(driver_);
+  CudaPartialSums sums_ = *CudaPartialSums::load(*kernels_);
+  const std::vector<DevicePartialInput> values_{{.address = 0x10000, .bytes = 4000},
+                                                {.address = 0x20000, .bytes = 4000}};
+  const std::vector<DevicePartialInput> mixed_{{.address = 0x10000, .bytes = 4000},
+                                               {.address = 0x20001, .bytes = 77, .is_form = true}};
+};
+
+TEST_F(CudaPartial, ChecksMeasuresPlacesAndWritesAForm) {
+  ASSERT_TRUE(sums_.add(DType::float32, values_, 1000, 0x30001, 0x40000, nullptr));
+  EXPECT_THAT(launched(), testing::ElementsAre("partial_check", "partial_measure_float32", "partial_place",
+                                               "partial_write_float32"));
+  EXPECT_EQ(driver_.launches[0].blocks, 2U);
+  EXPECT_EQ(driver_.launches[1].blocks, 4U);
+  EXPECT_EQ(driver_.launches[2].blocks, 1U);
+  EXPECT_EQ(driver_.contexts_pushed, 0);
+}
+
+TEST_F(CudaPartial, RoundsValuesByOneKernelAndChecksFormsBefore) {
+  ASSERT_TRUE(sums_.round(DType::float32, values_, 1000, 0x30000, 2, 0, nullptr));
+  const DeviceAddress addresses[] = {0x10000, 0x20000};
+  ASSERT_TRUE(sums_.exact_sum(DType::bfloat16, addresses, 0x30000, 1000, 2, nullptr));
+  ASSERT_TRUE(sums_.round(DType::float32, mixed_, 1000, 0x30000, 2, 0x40000, nullptr));
+  EXPECT_THAT(launched(), testing::ElementsAre("partial_round_float32", "partial_round_bfloat16", "partial_check",
+                                               "partial_round_float32"));
+}
+
+TEST_F(CudaPartial, RefusesWhatTheContractDoesNotAllow) {
+  const auto refused = [](const Status& status) { return !status && status.error().code == Errc::bad_argument; };
+  const std::vector<DevicePartialInput> too_many(65, values_[0]);
+  EXPECT_TRUE(refused(sums_.add(DType::int32, values_, 1000, 0x30000, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.add(DType::float32, {}, 1000, 0x30000, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.add(DType::float32, too_many, 1000, 0x30000, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.add(DType::float32, values_, 999, 0x30000, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.add(DType::float32, values_, 1000, 0x30000, 0x40004, nullptr)));
+  EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30002, 1, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30000, 0, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30000, 1U << 26U, 0x40000, nullptr)));
+  EXPECT_TRUE(driver_.launches.empty());
+}
+
+TEST_F(CudaPartial, NamesAKernelThatTheImagesLack) {
+  driver_.missing_kernel = "partial_write_float8_e5m2";
+  const auto sums = CudaPartialSums::load(*kernels_);
+  ASSERT_FALSE(sums);
+  EXPECT_THAT(sums.error().message, HasSubstr("partial_write_float8_e5m2"));
 }
 
 }  // namespace

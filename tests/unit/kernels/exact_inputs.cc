@@ -1,8 +1,10 @@
 #include "tests/unit/kernels/exact_inputs.h"
 
+#include <bit>
 #include <cstring>
 
 #include "tests/unit/kernels/values.h"
+#include "tributary/kernels/convert.h"
 
 namespace tributary::kernels::test {
 namespace {
@@ -43,7 +45,7 @@ class Maker {
       std::vector<std::byte> array(count * size_of(dtype_));
       for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t before = k == 0 ? 0 : bits_at(dtype_, arrays.back().data(), i);
-        const std::uint64_t bits = one(k, before);
+        const std::uint64_t bits = one(k, i, before);
         std::memcpy(array.data() + i * size_of(dtype_), &bits, size_of(dtype_));
       }
       arrays.push_back(std::move(array));
@@ -62,14 +64,35 @@ class Maker {
     return either_sign() | random_() % exponents << layout_.mantissa_bits | fraction();
   }
 
-  std::uint64_t one(std::size_t input, std::uint64_t before) {
+  std::uint64_t gaussian() {
+    const double value = normal_(random_);
+    if (dtype_ == DType::float64) return std::bit_cast<std::uint64_t>(value);
+    const auto single = static_cast<float>(value);
+    std::uint64_t bits = 0;
+    if (dtype_ == DType::float32) return std::bit_cast<std::uint32_t>(single);
+    convert(DType::float32, dtype_, &single, &bits, 1);
+    return bits;
+  }
+
+  /// Returns a power of two.
+  [[nodiscard]] std::uint64_t power(unsigned exponent) const {
+    return (((std::uint64_t{1} << (layout_.exponent_bits - 1)) - 1) + exponent) << layout_.mantissa_bits;
+  }
+
+  std::uint64_t one(std::size_t input, std::size_t element, std::uint64_t before) {
+    const std::uint64_t exponents = (std::uint64_t{1} << layout_.exponent_bits) - 1;
     switch (family_) {
+      case Family::gaussian:
+        return gaussian();
+      case Family::absorbs:
+        return input == 0 ? power(layout_.mantissa_bits + 1) : power(0);
+      case Family::sweep:
+        return either_sign() | (element + input * (exponents / 2)) % exponents << layout_.mantissa_bits | fraction();
       case Family::cancels:
         return input % 2 == 0 ? finite() : (before ^ sign()) ^ (random_() % 2);
       case Family::hides: {
         const std::uint64_t large = ((std::uint64_t{1} << layout_.exponent_bits) - 3) << layout_.mantissa_bits;
-        const std::uint64_t one = ((std::uint64_t{1} << (layout_.exponent_bits - 1)) - 1) << layout_.mantissa_bits;
-        return input % 3 == 0 ? large : input % 3 == 1 ? one : large | sign();
+        return input % 3 == 0 ? large : input % 3 == 1 ? power(0) : large | sign();
       }
       case Family::tiny:
         return either_sign() | fraction();
@@ -84,12 +107,14 @@ class Maker {
   Family family_;
   FloatBits layout_ = float_bits_of(dtype_);
   std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
 };
 
 }  // namespace
 
 std::string_view to_string(Family family) noexcept {
-  constexpr std::string_view names[] = {"ordinary", "any", "far_apart", "cancels", "hides", "tiny", "zeros"};
+  constexpr std::string_view names[] = {"ordinary", "gaussian", "any",   "far_apart", "cancels",
+                                        "hides",    "absorbs",  "sweep", "tiny",      "zeros"};
   return names[static_cast<std::size_t>(family)];
 }
 

@@ -12,15 +12,19 @@ namespace tributary::kernels::test {
 
 enum class Family : std::uint8_t {
   ordinary,   // values of ordinary size
+  gaussian,   // normally distributed
   any,        // a third special values, a third of ordinary size, the rest any bits
   far_apart,  // finite, any exponent
   cancels,    // each second input is the negative of the input before it, except for its last bit
   hides,      // very large, small, and the negative of the very large
+  absorbs,    // ones beside a value whose last bit is 2, as 2^24 of float32
+  sweep,      // every exponent in turn; neighbouring inputs lie half a range apart
   tiny,       // subnormal
   zeros,      // zeros of both signs
 };
-inline constexpr Family kFamilies[] = {Family::ordinary, Family::any,  Family::far_apart, Family::cancels,
-                                       Family::hides,    Family::tiny, Family::zeros};
+inline constexpr Family kFamilies[] = {Family::ordinary, Family::gaussian, Family::any,     Family::far_apart,
+                                       Family::cancels,  Family::hides,    Family::absorbs, Family::sweep,
+                                       Family::tiny,     Family::zeros};
 [[nodiscard]] std::string_view to_string(Family family) noexcept;
 
 inline constexpr DType kFloats[] = {DType::float16, DType::bfloat16,    DType::float32,

@@ -105,6 +105,7 @@ class CudaKernels {
   Status unpack(const PackTable& table, DeviceAddress packed, StreamHandle stream);
 
  private:
+  friend class CudaPartialSums;
   struct Kernel {
     FunctionHandle function = nullptr;
     std::uint32_t blocks_max = 1;  // blocks that are resident on the whole device at the same time
