@@ -1,12 +1,13 @@
 // Measures kernels::exact_sum beside kernels::reduce, which rounds each partial sum. Both take turns in every round.
 //
-// Inputs are normally distributed. Rates are bytes of input read per second by one core, in GB/s (1e9), as medians;
-// of_reduce is the median of the rounds' ratios.
+// Inputs are normally distributed; those of exact_spread are so, times powers of two from 2^-28 to 1. Rates are bytes
+// of input read per second by one core, in GB/s (1e9), as medians; of_reduce is the median of the rounds' ratios.
 #include "bench/kernels/exact_bench.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -27,6 +28,7 @@ struct Shape {
   std::size_t inputs;
   std::size_t input_bytes;
   bool average;
+  bool spread = false;  // values from 2^-28 to 1 in place of normally distributed ones
 };
 
 class Arrays {
@@ -38,7 +40,8 @@ class Arrays {
     for (std::size_t k = 0; k < shape.inputs; ++k) {
       inputs_.emplace_back(shape.input_bytes);
       for (std::size_t i = 0; i < count(); ++i) {
-        const double value = normal(random);
+        const double value =
+            shape.spread ? std::ldexp(normal(random), -static_cast<int>(random() % 29)) : normal(random);
         const auto single = static_cast<float>(value);
         std::byte* const at = inputs_.back().data() + i * size;
         if (shape.dtype == DType::float64) {
@@ -100,10 +103,11 @@ void register_exact_benchmarks() {
   for (const std::size_t bytes : {std::size_t{32} << 10, std::size_t{16} << 20}) {
     for (const DType dtype : kTypes) {
       for (const std::size_t inputs : {2U, 4U, 8U}) {
-        for (const bool average : {false, true}) {
-          const Shape shape{dtype, inputs, bytes, average};
-          const std::string name = "exact/" + std::to_string(bytes >> 10U) + "KiB/" + std::string(to_string(dtype)) +
-                                   "/" + (average ? "avg" : "sum") + "/K=" + std::to_string(inputs);
+        for (const auto& [average, spread] : {std::pair{false, false}, {true, false}, {false, true}}) {
+          const Shape shape{dtype, inputs, bytes, average, spread};
+          const std::string name = std::string(spread ? "exact_spread/" : "exact/") + std::to_string(bytes >> 10U) +
+                                   "KiB/" + std::string(to_string(dtype)) + "/" + (average ? "avg" : "sum") +
+                                   "/K=" + std::to_string(inputs);
           benchmark::RegisterBenchmark(name.c_str(),
                                        [shape](benchmark::State& state) { exact_benchmark(state, shape); })
               ->UseManualTime()
