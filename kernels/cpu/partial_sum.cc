@@ -148,6 +148,22 @@ double odd_quotient(double value, std::uint32_t divisor) noexcept {
   return std::bit_cast<double>((bits - (beyond ? 1 : 0)) | 1U);
 }
 
+/// Returns the float64 nearest to the number.
+double nearest(std::int64_t number) noexcept {
+  return static_cast<double>(number);
+}
+double nearest(Wide number) noexcept {
+  // No branch: neither the sign nor the length of a sum can be foretold.
+  const Wide sign = number >> 127U;
+  const auto magnitude = static_cast<WideMagnitude>((number ^ sign) - sign);
+  const int dropped = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(magnitude >> 63U)));
+  // The first 63 bits; the last of them tells whether more follow. That is below the bit at which float64 rounds.
+  const WideMagnitude more = magnitude & ((WideMagnitude{1} << dropped) - 1);
+  const std::uint64_t first = static_cast<std::uint64_t>(magnitude >> dropped) | static_cast<std::uint64_t>(more != 0);
+  const double value = static_cast<double>(static_cast<std::int64_t>(first)) * power_of_two(dropped);
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | (static_cast<std::uint64_t>(sign) << 63U));
+}
+
 /// Returns number * 2^exponent / divisor, rounded once to nearest, or to odd (53 bits). The divisor has at most 26 bits.
 /// Nothing if the result may be subnormal, or beyond float64.
 template <class Number>
@@ -234,7 +250,7 @@ class BlockSum {
   template <class Number>
   [[nodiscard]] double quotient(Number sum, std::uint32_t divisor) const noexcept;
   [[nodiscard]] bool scale_all(const std::int64_t* sums, std::uint32_t divisor, double* values) const noexcept;
-  static bool scale_all(const Wide* /*sums*/, std::uint32_t /*divisor*/, double* /*values*/) noexcept { return false; }
+  bool scale_all(const Wide* sums, std::uint32_t divisor, double* values) const noexcept;
   void round_long(std::uint32_t divisor, double* values) const noexcept;
   void put_values(const double* values, std::byte* out) const noexcept;
   [[nodiscard]] ExactSum sum_of(std::size_t i) const noexcept;
@@ -454,7 +470,7 @@ double BlockSum::quotient(Number sum, std::uint32_t divisor) const noexcept {
   const int exponent = low_ - (is_power ? std::countr_zero(divisor) : 0);
   const bool normal = is_normal(exponent);
   if (dtype_ == DType::float64) {
-    if (is_power && normal) return static_cast<double>(sum) * power_of_two(exponent);
+    if (is_power && normal) return nearest(sum) * power_of_two(exponent);
   } else if (normal && bits_of(sum < 0 ? ~sum : sum) <= kExactBits) {
     const double exact = static_cast<double>(sum) * power_of_two(exponent);
     return is_power ? exact : odd_quotient(exact, divisor);
@@ -474,6 +490,15 @@ bool BlockSum::scale_all(const std::int64_t* sums, std::uint32_t divisor, double
   const int exponent = low_ - std::countr_zero(divisor);
   if (low_ > high_ || !is_normal(exponent)) return false;
   kernels_here().scale(sums, count_, power_of_two(exponent), values);
+  return true;
+}
+
+bool BlockSum::scale_all(const Wide* sums, std::uint32_t divisor, double* values) const noexcept {
+  if (dtype_ != DType::float64 || !std::has_single_bit(divisor) || low_ > high_) return false;
+  const int exponent = low_ - std::countr_zero(divisor);
+  if (!is_normal(exponent)) return false;
+  const double factor = power_of_two(exponent);
+  for (std::size_t i = 0; i < count_; ++i) values[i] = nearest(sums[i]) * factor;
   return true;
 }
 

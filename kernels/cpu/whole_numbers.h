@@ -21,14 +21,19 @@ namespace tributary::kernels {
 template <class Number, unsigned kWidth>
 void add_numbers(const std::byte* numbers, std::size_t count, int shift, Number* sums) noexcept {
   constexpr unsigned kUnused = 8 * (sizeof(Number) - kWidth);
-  const auto add = [&](std::size_t i, std::size_t bytes) {
+  const auto number_at = [&](std::size_t i, std::size_t bytes) {
     Number number = 0;
     std::memcpy(&number, numbers + i * kWidth, bytes);
-    sums[i] += ((number << kUnused) >> kUnused) << shift;
+    return (number << kUnused) >> kUnused;
   };
   const std::size_t whole = followed(count, kWidth, sizeof(Number));
-  for (std::size_t i = 0; i < whole; ++i) add(i, sizeof(Number));
-  for (std::size_t i = whole; i < count; ++i) add(i, kWidth);
+  // A shift by a variable number of places costs much in 128 bits, and the number with the least exponent needs none.
+  if (sizeof(Number) > sizeof(std::uint64_t) && shift == 0) {
+    for (std::size_t i = 0; i < whole; ++i) sums[i] += number_at(i, sizeof(Number));
+  } else {
+    for (std::size_t i = 0; i < whole; ++i) sums[i] += number_at(i, sizeof(Number)) << shift;
+  }
+  for (std::size_t i = whole; i < count; ++i) sums[i] += number_at(i, kWidth) << shift;
 }
 
 /// numbers[i] = sums[i] / 2^zeros
