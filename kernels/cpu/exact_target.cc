@@ -1,11 +1,10 @@
 // exact_sum() for one target; compiled once per target, see target-inl.h.
 //
-// Elements go in groups of four vectors. A group is summed in one of four ways, each of which proves that its result
+// Elements go in groups of four vectors. A group is summed in one of three ways, each of which proves that its result
 // is the exact sum, rounded once, or else leaves the group to the next way:
 //
 //   narrow  float32 and smaller: in float64. The exponents of the group's inputs show that no addition rounds: with n
 //           inputs, all are multiples of 2^e and below 2^(e + 53) / n.
-//   fixed   float32 and smaller: in whole numbers of 64 bits, if the group's exponents show that they are large enough.
 //   wide    two float64, the sum and the sum of its rounding errors (T. Ogita, S. M. Rump, S. Oishi, Accurate sum and
 //           dot product, SIAM J. Sci. Comput. 26 (2005), 1955-1988). The sum of errors must not round.
 //   redo    the reference's long fixed-point numbers.
@@ -163,15 +162,13 @@ HWY_INLINE Double finished_exactly(Double sum, const ExactArgs& args) {
   }
 }
 
-/// `most`, `least`: the group's range, see Range; it is known afterwards, whether or not this way has succeeded.
 template <class Element, Finish kFinish, bool kRest>
-HWY_INLINE bool sum_narrow(const ExactArgs& args, std::size_t offset, std::size_t bytes, std::uint8_t* out,
-                           Vec<std::int32_t>& most, Vec<std::uint32_t>& least) {
+HWY_INLINE bool sum_narrow(const ExactArgs& args, std::size_t offset, std::size_t bytes, std::uint8_t* out) {
   Groups<kRest> groups(args);
   Vec<float> a, b, c, d;
   Element::load(groups.at(0, offset, bytes), a, b, c, d);
-  most = set<std::int32_t>(0);
-  least = set<std::uint32_t>(0xFFFFFFFF);
+  auto most = set<std::int32_t>(0);
+  auto least = set<std::uint32_t>(0xFFFFFFFF);
   const auto see_all = [&]() HWY_ATTR {
     Range::see(a, most, least);
     Range::see(b, most, least);
@@ -257,84 +254,6 @@ HWY_INLINE Double finished_wide(Double sum, Double errors, const ExactArgs& args
   }
 }
 
-// ---- The fixed way.
-
-using Whole = Vec<std::int64_t>;
-
-/// The whole numbers of a group: each value is a multiple of 2^(base - 150).
-struct Fixed {
-  /// Returns whether no sum needs more than 62 bits, and no value is NaN or infinite.
-  static HWY_INLINE bool fits(Vec<std::int32_t> most, Vec<std::uint32_t> least, int inputs_log2, int& base) {
-    const auto greatest = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(Tag<std::int32_t>(), most)));
-    const std::uint32_t smallest = hn::GetLane(hn::MinOfLanes(Tag<std::uint32_t>(), least)) + 1;
-    base = HWY_MAX(static_cast<int>(smallest >> 23), 1);
-    const int distance = HWY_MAX(static_cast<int>(greatest >> 23), 1) - base;
-    return smallest != 0 && greatest <= 0x7F7FFFFF && distance + 24 + inputs_log2 <= 62;
-  }
-  /// Adds the numbers of a vector. `minus_zero` gets a bit for each value that is -0.
-  static HWY_INLINE void add(Vec<float> v, int base, Whole& lower, Whole& upper, Vec<std::int32_t>& minus_zero) {
-    const hn::Half<Tag<std::int32_t>> half;
-    const auto bits = as<std::int32_t>(v);
-    const auto is_minus_zero = hn::Eq(bits, set<std::int32_t>(INT32_MIN));
-    minus_zero = hn::Or(minus_zero, hn::VecFromMask(Tag<std::int32_t>(), is_minus_zero));
-    lower = hn::Add(lower, number(hn::LowerHalf(half, bits), base));
-    upper = hn::Add(upper, number(hn::UpperHalf(half, bits), base));
-  }
-
- private:
-  using HalfTag = hn::Half<Tag<std::int32_t>>;
-
-  static HWY_INLINE Whole number(hn::Vec<HalfTag> bits, int base) {
-    const HalfTag half;
-    const hn::RebindToUnsigned<HalfTag> unsigned_half;
-    const auto zero = hn::Zero(half);
-    const auto field = hn::And(hn::BitCast(half, hn::ShiftRight<23>(hn::BitCast(unsigned_half, bits))),
-                               hn::Set(half, std::int32_t{0xFF}));
-    const auto fraction = hn::And(bits, hn::Set(half, std::int32_t{0x7FFFFF}));
-    const auto mantissa =
-        hn::Or(fraction, hn::IfThenElseZero(hn::Gt(field, zero), hn::Set(half, std::int32_t{1} << 23)));
-    // A zero may lie below the base.
-    const auto places =
-        hn::Max(hn::Sub(hn::Max(field, hn::Set(half, std::int32_t{1})), hn::Set(half, std::int32_t{base})), zero);
-    const Tag<std::uint64_t> wide;
-    const auto magnitude = hn::Shl(hn::PromoteTo(wide, hn::BitCast(unsigned_half, mantissa)),
-                                   hn::PromoteTo(wide, hn::BitCast(unsigned_half, places)));
-    const auto sign = hn::PromoteTo(Tag<std::int64_t>(), hn::BroadcastSignBit(bits));
-    return hn::Sub(hn::Xor(hn::BitCast(Tag<std::int64_t>(), magnitude), sign), sign);
-  }
-};
-
-template <class Element, Finish kFinish, bool kRest>
-HWY_INLINE bool sum_fixed(const ExactArgs& args, std::size_t offset, std::size_t bytes, std::uint8_t* out,
-                          Vec<std::int32_t> most, Vec<std::uint32_t> least) {
-  int base = 0;
-  if (!Fixed::fits(most, least, args.inputs_log2, base)) return false;
-  Groups<kRest> groups(args);
-  auto minus_zero = set<std::int32_t>(0);  // a sum of whole numbers has no sign of zero
-  Whole s0 = set<std::int64_t>(0), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
-  for (std::size_t k = 0; k < args.inputs_count; ++k) {
-    Vec<float> a, b, c, d;
-    Element::load(groups.at(k, offset, bytes), a, b, c, d);
-    Fixed::add(a, base, s0, s1, minus_zero);
-    Fixed::add(b, base, s2, s3, minus_zero);
-    Fixed::add(c, base, s4, s5, minus_zero);
-    Fixed::add(d, base, s6, s7, minus_zero);
-  }
-  if (!hn::AllTrue(Tag<std::int32_t>(), hn::Eq(minus_zero, set<std::int32_t>(0)))) return false;
-  auto wrong = hn::Zero(Tag<std::int64_t>());
-  const auto unit = as<double>(set(static_cast<std::int64_t>(base - 150 + 1023) << 52));
-  const auto finished = [&](Whole sum) HWY_ATTR {
-    const auto nearest = hn::ConvertTo(DoubleTag(), sum);
-    const auto error = hn::ConvertTo(DoubleTag(), hn::Sub(sum, hn::ConvertTo(Tag<std::int64_t>(), nearest)));
-    return finished_wide<kFinish, true>(hn::Mul(nearest, unit), hn::Mul(error, unit), args, wrong);
-  };
-  const auto a = joined<Element>(finished(s0), finished(s1)), b = joined<Element>(finished(s2), finished(s3));
-  const auto c = joined<Element>(finished(s4), finished(s5)), d = joined<Element>(finished(s6), finished(s7));
-  if (!hn::AllTrue(Tag<std::int64_t>(), hn::Eq(wrong, hn::Zero(Tag<std::int64_t>())))) return false;
-  Element::template store<false>(a, b, c, d, out);
-  return true;
-}
-
 /// Sums one of the four vectors of a group.
 template <class Element, Finish kFinish, bool kRest, int kVector>
 HWY_INLINE Vec<float> sum_wide_vector(const ExactArgs& args, std::size_t offset, std::size_t bytes,
@@ -413,10 +332,7 @@ HWY_INLINE void sum_group(const ExactArgs& args, std::size_t offset, std::size_t
   if constexpr (std::is_same_v<Element, Float64>) {
     done = sum_float64<kFinish, kRest>(args, offset, bytes, out);
   } else {
-    Vec<std::int32_t> most;
-    Vec<std::uint32_t> least;
-    done = sum_narrow<Element, kFinish, kRest>(args, offset, bytes, out, most, least) ||
-           sum_fixed<Element, kFinish, kRest>(args, offset, bytes, out, most, least) ||
+    done = sum_narrow<Element, kFinish, kRest>(args, offset, bytes, out) ||
            sum_wide<Element, kFinish, kRest>(args, offset, bytes, out);
   }
   if (!done) return args.redo(args, offset / Element::kElementBytes, (offset + bytes) / Element::kElementBytes);
