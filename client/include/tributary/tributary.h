@@ -244,6 +244,29 @@ TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, i
 TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks,
                                                                const tributary_unique_id* id, int rank,
                                                                const tributary_config* config);
+/* The next four functions make a communicator from another one, which they leave as it is: destroy or abort it yourself.
+ * They block; `config` holds for the new communicator, and may be NULL.
+ *
+ * Splits: all ranks of `comm` call it, and those with the same color make a communicator of their own. Their ranks there
+ * follow the keys, and for equal keys the ranks in `comm`. A color is 0 or more; a rank with TRIBUTARY_SPLIT_NONE gets
+ * *newcomm = NULL. */
+#define TRIBUTARY_SPLIT_NONE (-1)
+TRIBUTARY_API tributary_status tributary_comm_split(tributary_comm* comm, int color, int key, tributary_comm** newcomm,
+                                                    const tributary_config* config);
+/* Prepares a later tributary_comm_shrink. All ranks of `comm` call it while all of them are there. Each rank then keeps
+ * one listener open, which counts as a unique id of its process. */
+TRIBUTARY_API tributary_status tributary_comm_prepare_shrink(tributary_comm* comm, const tributary_config* config);
+/* Goes on without lost ranks: makes a communicator of all ranks of `comm` except the excluded ones, in the same order.
+ * `comm` may have failed. All ranks that stay give the same excluded ranks; if they differ, or if another rank is gone,
+ * the call fails after the time-out. It works once for each call of tributary_comm_prepare_shrink. The new communicator
+ * is prepared in its turn. */
+TRIBUTARY_API tributary_status tributary_comm_shrink(tributary_comm* comm, const int* excluded, int excluded_count,
+                                                     tributary_comm** newcomm, const tributary_config* config);
+/* Takes in ranks: makes a communicator of the ranks of `comm`, which keep their numbers, and of new ones. Rank 0 makes
+ * `id`, and gives it here and, in any way, to the new ranks; the other ranks' `id` is not used. The new ranks call
+ * tributary_comm_init_rank with the same nranks, and ranks from the size of `comm` on. */
+TRIBUTARY_API tributary_status tributary_comm_grow(tributary_comm* comm, int nranks, const tributary_unique_id* id,
+                                                   tributary_comm** newcomm, const tributary_config* config);
 TRIBUTARY_API tributary_status tributary_comm_rank(const tributary_comm* comm, int* rank);
 TRIBUTARY_API tributary_status tributary_comm_size(const tributary_comm* comm, int* size);
 TRIBUTARY_API tributary_status tributary_comm_info(const tributary_comm* comm, tributary_info* info);

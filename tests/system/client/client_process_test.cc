@@ -148,6 +148,32 @@ TEST(Processes, ARankThatCallsSomethingElseIsAMismatchOnAllOthers) {
   expect_error_on_all_others({.signal = 0, .victims_scenario = "other"}, TRIBUTARY_ERROR_MISMATCH);
 }
 
+/// Kills a rank in mid-operation. The others then go on without it.
+void expect_others_to_go_on(int victim) {
+  constexpr int kNranks = 4;
+  std::vector<std::unique_ptr<RankProcess>> ranks;
+  std::string id;
+  for (int rank = 0; rank < kNranks; ++rank) {
+    ranks.push_back(std::make_unique<RankProcess>(rank, kNranks, patience(Milliseconds(10'000)),
+                                                  "shrink:" + std::to_string(victim), id));
+    if (rank == 0) id = ranks[0]->next("id").value_or("");
+  }
+  for (const auto& rank : ranks) ASSERT_TRUE(rank->next("prepared").has_value());
+  ranks[static_cast<std::size_t>(victim)]->signal(SIGKILL);
+  for (int rank = 0; rank < kNranks; ++rank) {
+    if (rank == victim) continue;
+    EXPECT_EQ(ranks[static_cast<std::size_t>(rank)]->next("end").value_or("none"), "0") << "rank " << rank;
+  }
+}
+
+TEST(Processes, TheOthersGoOnWithoutAKilledRank) {
+  expect_others_to_go_on(2);
+}
+
+TEST(Processes, TheOthersGoOnWithoutAKilledRank0) {
+  expect_others_to_go_on(0);
+}
+
 TEST(Processes, MixMessagesAndCollectivesOfSeveralThreadsAndCommunicators) {
   const std::string path = shares_memory() ? "local local" : "fallback fallback";
   std::vector<std::unique_ptr<RankProcess>> ranks;

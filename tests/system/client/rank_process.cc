@@ -7,6 +7,7 @@
 //   late    one barrier, after the process was stopped and goes on (SIGCONT)
 //   absent  no call: waits until the test kills it
 //   other   as "reduce", but with another count than the other ranks
+//   shrink:R all_reduces until one fails, then 20 all_reduces without rank R; first prints "prepared"
 //   mixed   collectives and messages by several threads on two communicators; first prints both paths: "path PATH PATH"
 #include <signal.h>
 #include <unistd.h>
@@ -114,6 +115,31 @@ tributary_status play_mixed(tributary_comm* comm, int rank, int nranks, const tr
   return tributary_comm_destroy(second);
 }
 
+tributary_status reduce_until_error(tributary_comm* comm, std::size_t count) {
+  std::vector<float> data(count, 1.0F), sum(count);
+  while (true) {
+    const auto status =
+        tributary_all_reduce(data.data(), sum.data(), data.size(), TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
+    if (status != TRIBUTARY_OK) return status;
+  }
+}
+
+/// Goes on without the rank that the test kills.
+tributary_status play_shrunk(tributary_comm* comm, int rank, int nranks, int excluded, const tributary_config& config) {
+  need(tributary_comm_prepare_shrink(comm, &config), "tributary_comm_prepare_shrink");
+  std::printf("prepared\n");
+  static_cast<void>(reduce_until_error(comm, 1 << 18));
+  tributary_comm* rest = nullptr;
+  need(tributary_comm_shrink(comm, &excluded, 1, &rest, &config), "tributary_comm_shrink");
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::int64_t> data(40'000, rank);
+    need(tributary_all_reduce(data.data(), data.data(), data.size(), TRIBUTARY_INT64, TRIBUTARY_SUM, rest, nullptr),
+         "tributary_all_reduce");
+    if (data.back() != std::int64_t{nranks} * (nranks - 1) / 2 - excluded) fail("a wrong sum");
+  }
+  return tributary_comm_destroy(rest);
+}
+
 sigset_t only_sigcont() {
   sigset_t set;
   sigemptyset(&set);
@@ -131,12 +157,7 @@ tributary_status play(const std::string& scenario, tributary_comm* comm) {
   if (scenario == "absent") {
     while (true) pause();
   }
-  std::vector<float> data((1 << 20) - (scenario == "other" ? 1 : 0), 1.0F), sum(data.size());
-  while (true) {
-    const auto status =
-        tributary_all_reduce(data.data(), sum.data(), data.size(), TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
-    if (status != TRIBUTARY_OK) return status;
-  }
+  return reduce_until_error(comm, (1U << 20) - (scenario == "other" ? 1 : 0));
 }
 
 }  // namespace
@@ -163,6 +184,12 @@ int main(int argc, char** argv) {
   if (tributary_barrier(comm, nullptr) != TRIBUTARY_OK) fail("tributary_barrier");
   std::printf("ready\n");
   const std::string scenario = argv[4];
+  if (scenario.starts_with("shrink:")) {
+    const auto status = play_shrunk(comm, rank, nranks, std::stoi(scenario.substr(7)), config);
+    std::printf("end %d\n", static_cast<int>(status));
+    tributary_comm_abort(comm);
+    return status == TRIBUTARY_OK ? 0 : 1;
+  }
   const auto status = scenario == "mixed" ? play_mixed(comm, rank, nranks, config) : play(scenario, comm);
   std::printf("end %d %s\n", static_cast<int>(status), tributary_last_error(comm));
   return tributary_comm_destroy(comm) == TRIBUTARY_OK ? 0 : 1;
