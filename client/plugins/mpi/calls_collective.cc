@@ -1,6 +1,7 @@
 // MPI's collectives for C. MPICH's Fortran calls reach these functions, too.
 #include "client/plugins/mpi/blocking.h"
 #include "client/plugins/mpi/entry.h"
+#include "client/plugins/mpi/exchange.h"
 #include "client/plugins/mpi/nonblocking.h"
 
 namespace mpi = tributary::mpi;

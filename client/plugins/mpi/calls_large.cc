@@ -1,6 +1,7 @@
 // MPI-4's collectives for C with large counts.
 #include "client/plugins/mpi/blocking.h"
 #include "client/plugins/mpi/entry.h"
+#include "client/plugins/mpi/exchange.h"
 #include "client/plugins/mpi/nonblocking.h"
 #include "client/plugins/mpi/persistent.h"
 

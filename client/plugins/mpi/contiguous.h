@@ -17,6 +17,7 @@ class Contiguous {
   Contiguous& operator=(const Contiguous&) = delete;
 
   [[nodiscard]] std::byte* bytes() noexcept;
+  [[nodiscard]] std::size_t bytes_of_one() const noexcept { return bytes_of_one_; }
   /// Copies `elements` elements from the buffer, `first` elements after its beginning, into bytes().
   [[nodiscard]] int load(std::size_t first, std::size_t elements);
   /// Copies bytes() to the buffer.

@@ -66,8 +66,11 @@ TRIBUTARY_MPI_ENTRY int CALL(Alltoall)(const void* send, COUNT sendcount, MPI_Da
 TRIBUTARY_MPI_ENTRY int CALL(Alltoallv)(const void* send, const COUNT sendcounts[], const DISTANCE from[],
                                         MPI_Datatype sendtype, void* recv, const COUNT recvcounts[],
                                         const DISTANCE to[], MPI_Datatype recvtype, MPI_Comm comm) {
-  mpi::count_all_to_all_v(recvcounts, recvtype, comm);
-  return PASS(Alltoallv)(send, sendcounts, from, sendtype, recv, recvcounts, to, recvtype, comm);
+  return mpi::all_to_all_v(mpi::Portions{send, sendcounts, from, sendtype},
+                           mpi::Portions{recv, recvcounts, to, recvtype}, comm,
+                           [&](const COUNT* sends, const COUNT* receives) {
+                             return PASS(Alltoallv)(send, sends, from, sendtype, recv, receives, to, recvtype, comm);
+                           });
 }
 
 TRIBUTARY_MPI_ENTRY int CALL(Iallreduce)(const void* send, void* recv, COUNT count, MPI_Datatype type, MPI_Op op,

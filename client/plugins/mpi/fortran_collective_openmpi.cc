@@ -1,5 +1,6 @@
 // MPI's collectives for Fortran, for Open MPI.
 #include "client/plugins/mpi/blocking.h"
+#include "client/plugins/mpi/exchange.h"
 #include "client/plugins/mpi/fortran_arguments_openmpi.h"
 
 namespace mpi = tributary::mpi;
@@ -108,4 +109,17 @@ FORTRAN_CALL(alltoall,
                                     {buffer_of(recv), *recvcount, type_of(recvtype)}, comm_of(comm));
   store(error,
         mpi::blocking(form, FORTRAN_PASS(alltoall, send, sendcount, sendtype, recv, recvcount, recvtype, comm, error)));
+}
+
+FORTRAN_CALL(alltoallv,
+             (void* send, Integer sendcounts, Integer from, Integer sendtype, void* recv, Integer recvcounts,
+              Integer to, Integer recvtype, Integer comm, Integer error),
+             (send, sendcounts, from, sendtype, recv, recvcounts, to, recvtype, comm, error)) {
+  clear(error);
+  const mpi::Portions<MPI_Fint, MPI_Fint> sent{buffer_of(send), sendcounts, from, type_of(sendtype)};
+  const mpi::Portions<MPI_Fint, MPI_Fint> received{buffer_of(recv), recvcounts, to, type_of(recvtype)};
+  store(error, mpi::all_to_all_v(sent, received, comm_of(comm), [&](const MPI_Fint* sends, const MPI_Fint* receives) {
+          return FORTRAN_PASS(alltoallv, send, const_cast<Integer>(sends), from, sendtype, recv,
+                              const_cast<Integer>(receives), to, recvtype, comm, error)();
+        }));
 }

@@ -17,7 +17,7 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   all_to_all,
-  all_to_all_v,  // libtributary has no such call: all of them go by MPI
+  all_to_all_v,  // by messages: see exchange.h
 };
 inline constexpr std::size_t kCollectives = 10;
 

@@ -50,6 +50,41 @@ static void gathers(void) {
   free(narrow);
 }
 
+/* Returns the number of elements from one rank to another: some messages are empty, some short, some long. */
+static int elements_between(int from, int to) {
+  const int kinds[] = {0, 7, kCount, kCount - 5 * from - to};
+  return kinds[(from + 2 * to) % 4];
+}
+
+/* The elements lie two apart where they are received, and one after the other where they are sent. */
+static void uneven_exchange(void) {
+  MPI_Datatype spaced;
+  MPI_Type_create_resized(MPI_INT, 0, 2 * (MPI_Aint)sizeof(int), &spaced);
+  MPI_Type_commit(&spaced);
+  int* out = memory(sizeof *out * kCount * (size_t)ranks);
+  int* in = memory(sizeof *in * 2 * kCount * (size_t)ranks);
+  int* sends = memory(sizeof *sends * (size_t)ranks);
+  int* receives = memory(sizeof *receives * (size_t)ranks);
+  int* places = memory(sizeof *places * (size_t)ranks);
+  for (int of = 0; of < ranks; ++of) {
+    sends[of] = elements_between(rank, of);
+    receives[of] = elements_between(of, rank);
+    places[of] = of * kCount;
+    for (int i = 0; i < sends[of]; ++i) out[places[of] + i] = exchanged(rank, of, i);
+  }
+  MPI_Alltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD);
+  for (int of = 0; of < ranks; ++of) {
+    for (int i = 0; i < kCount; ++i)
+      EXPECT(in[2 * (places[of] + i)] == (i < receives[of] ? exchanged(of, rank, i) : 0));
+  }
+  MPI_Type_free(&spaced);
+  free(out);
+  free(in);
+  free(sends);
+  free(receives);
+  free(places);
+}
+
 static void exchanges(void) {
   int* out = memory(sizeof *out * kCount * (size_t)ranks);
   int* in = memory(sizeof *in * kCount * (size_t)ranks);
@@ -62,8 +97,9 @@ static void exchanges(void) {
   for (int i = 0; i < kCount * ranks; ++i) EXPECT(out[i] == in[i]);
   for (int of = 0; of < ranks; ++of) counts[of] = kCount;
   for (int of = 0; of < ranks; ++of) places[of] = of * kCount;
-  MPI_Alltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD); /* MPI's own */
+  MPI_Alltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD);
   for (int i = 0; i < kCount * ranks; ++i) EXPECT(out[i] == exchanged(rank, i / kCount, i % kCount));
+  uneven_exchange();
   free(out);
   free(in);
   free(counts);
