@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
+
 #include "backend.h"
 #include "meeting.h"
 
@@ -11,18 +13,6 @@ namespace py = pybind11;
 namespace tributary::torch {
 namespace {
 
-/// If Python drops the last reference, the destructor releases the interpreter's lock before it waits: callbacks of
-/// unfinished works may need this lock.
-class PythonBackend final : public Backend {
- public:
-  using Backend::Backend;
-  ~PythonBackend() override {
-    if (Py_IsInitialized() == 0 || PyGILState_Check() == 0) return;
-    const py::gil_scoped_release release;
-    shutdown();
-  }
-};
-
 // The caller does not hold the interpreter's lock. Only the main thread handles signals; in other threads this does
 // nothing.
 void check_signals() {
@@ -30,15 +20,79 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+/// Options of a group, which the groups that are split off it inherit.
+struct GroupOptions final : c10d::Backend::Options {
+  GroupOptions(std::chrono::milliseconds limit, std::string numerics_word, std::string check_word)
+      : c10d::Backend::Options("tributary", limit),
+        numerics(std::move(numerics_word)),
+        check_values(std::move(check_word)) {}
+
+  std::string numerics;
+  std::string check_values;
+};
+
+/// True if this version of PyTorch passes a store to Backend::split().
+template <class Base>
+constexpr bool kSplitsByStore =
+    requires(Base& base, const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+             const c10::intrusive_ptr<c10d::Backend::Options>& options) { base.split(store, ranks, options); };
+
+/// If Python drops the last reference, the destructor releases the interpreter's lock before it waits: callbacks of
+/// unfinished works may need this lock.
+class PythonBackend final : public Backend {
+ public:
+  PythonBackend(tributary_comm* comm, int rank, int size, c10::intrusive_ptr<GroupOptions> options)
+      : Backend(comm, rank, size), options_(std::move(options)) {}
+  ~PythonBackend() override {
+    if (Py_IsInitialized() == 0 || PyGILState_Check() == 0) return;
+    const py::gil_scoped_release release;
+    shutdown();
+  }
+
+  bool supportsSplitting() const override { return kSplitsByStore<c10d::Backend>; }
+  c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override {
+    return c10::make_intrusive<GroupOptions>(*options_);
+  }
+
+  // Not marked as an override, because older versions of PyTorch have no such function. PyTorch calls it once for each
+  // type of device, with the same store: the devices share one backend, so the second call returns the first one's.
+  virtual c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                  const std::vector<int>& ranks,
+                                                  const c10::intrusive_ptr<c10d::Backend::Options>& options) {
+    const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
+    if (mine == ranks.end()) return nullptr;
+    if (store.get() == split_store_.get()) {
+      if (auto known = split_.lock()) return known;
+    }
+    const auto* const own = dynamic_cast<const GroupOptions*>(options.get());
+    auto wanted = c10::make_intrusive<GroupOptions>(own != nullptr ? *own : *options_);
+    wanted->timeout = options->timeout;
+    const int rank = static_cast<int>(mine - ranks.begin()), size = static_cast<int>(ranks.size());
+    auto made = meet(*store, rank, size, std::move(wanted));
+    split_store_ = store;
+    split_ = c10::weak_intrusive_ptr<c10d::Backend>(c10::intrusive_ptr<c10d::Backend>(made));
+    return made;
+  }
+
+  /// The caller does not hold the interpreter's lock.
+  static c10::intrusive_ptr<PythonBackend> meet(c10d::Store& store, int rank, int size,
+                                                c10::intrusive_ptr<GroupOptions> options) {
+    tributary_comm* const comm =
+        Meeting(store, rank, size, options->timeout, {options->numerics, options->check_values}, &check_signals).meet();
+    return c10::make_intrusive<PythonBackend>(comm, rank, size, std::move(options));
+  }
+
+ private:
+  const c10::intrusive_ptr<GroupOptions> options_;
+  c10::intrusive_ptr<c10d::Store> split_store_;  // store of the last split
+  c10::weak_intrusive_ptr<c10d::Backend> split_{c10::intrusive_ptr<c10d::Backend>()};
+};
+
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const std::string& numerics,
                                          const std::string& check_values) {
-  tributary_comm* comm = nullptr;
-  {
-    const py::gil_scoped_release release;
-    comm = Meeting(*store, rank, size, timeout, {numerics, check_values}, &check_signals).meet();
-  }
-  return c10::make_intrusive<PythonBackend>(comm, rank, size);
+  const py::gil_scoped_release release;
+  return PythonBackend::meet(*store, rank, size, c10::make_intrusive<GroupOptions>(timeout, numerics, check_values));
 }
 
 py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
@@ -108,6 +162,16 @@ PYBIND11_MODULE(_C, module) {
              py::arg("numerics") = "", py::arg("check_values") = "");
   // torch.distributed returns c10d's Work; pybind11 shows Python its dynamic type, this class.
   py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work").def("statistics", &statistics);
+  // torch.distributed copies the options of a group that it splits. NCCL's backend has perform_nocolor_split() for ranks
+  // outside a new group, and torch.distributed calls it on every backend that can split.
+  py::class_<GroupOptions, c10d::Backend::Options, c10::intrusive_ptr<GroupOptions>>(module, "GroupOptions")
+      .def("__deepcopy__",
+           [](const GroupOptions& self, const py::dict&) { return c10::make_intrusive<GroupOptions>(self); })
+      .def_readonly("numerics", &GroupOptions::numerics)
+      .def_readonly("check_values", &GroupOptions::check_values);
+  py::class_<PythonBackend, c10d::Backend, c10::intrusive_ptr<PythonBackend>>(module, "Backend")
+      .def_property_readonly("options", &PythonBackend::getBackendOptions)
+      .def("perform_nocolor_split", [](PythonBackend&, const py::object&) {});
   module.def("info", &info, py::arg("backend"));
   module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
   module.def("library_version", &library_version);
