@@ -50,6 +50,9 @@ constexpr Figure<WorkerMetrics> kWorkerCounters[] = {
     {"parents_silent_total", "Lanes that broke because the parent did not answer whether it lives.",
      &WorkerMetrics::parents_silent},
     {"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
+    {"share_waits_total",
+     "Rounds of turns in which a tenant had more to move than its share of the worker, each tenant for itself.",
+     &WorkerMetrics::share_waits},
 };
 
 constexpr Figure<transport::TcpStatistics> kTransportCounters[] = {

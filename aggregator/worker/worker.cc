@@ -7,7 +7,6 @@
 #include "tributary/protocol/lane_memory.h"
 #include "tributary/protocol/reason.h"
 #include "tributary/transport/source.h"
-#include "tributary/transport/turn_share.h"
 
 namespace tributary::aggregator {
 
@@ -258,6 +257,7 @@ bool Worker::was_over(const LaneKey& key) const {
 
 void Worker::tick(transport::TimePoint now) {
   turn_ends();
+  metrics_.share_waits = parties_->waits;
   for (auto& [session, owner] : sessions_) {
     if (session->is_joined() || session->over()) continue;
     if (session->waits_for_key()) {

@@ -24,6 +24,7 @@
 #include "tributary/protocol/segment_trace.h"
 #include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
+#include "tributary/transport/turn_share.h"
 
 namespace tributary::aggregator {
 
@@ -124,6 +125,7 @@ struct WorkerMetrics {
   std::uint64_t faults = 0;          // how often two ranks made different calls for one operation
   std::uint64_t asked = 0;           // questions of children that wait for results
   std::uint64_t parents_silent = 0;  // parents that did not answer
+  std::uint64_t share_waits = 0;     // rounds of turns in which a tenant had more to move than its share
   std::uint64_t stragglers = 0;      // children that are late now
   TimeHistogram lag{};               // lags of all children, in lanes of several children
   ReasonNumbers reasons{};           // why joins were refused and lanes broke
@@ -247,9 +249,9 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   WorkerTrace trace_;
   std::optional<transport::TimePoint> turn_time_;
-  /// Shares of this worker's turns by tenant, or by group. Their channels own them; `parties_` is their number.
+  /// Shares of this worker's turns by tenant, or by group. Their channels own them.
   std::map<std::string, std::weak_ptr<transport::TurnShare>> shares_;
-  const std::shared_ptr<std::size_t> parties_ = std::make_shared<std::size_t>(0);
+  const std::shared_ptr<transport::TurnParties> parties_ = std::make_shared<transport::TurnParties>();
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
   std::size_t leaving_ = 0;  // sessions that had ended at the last tick, or were refused since

@@ -3,10 +3,12 @@
 // a separate share.
 //
 //   neighbours_bench [--workers 1] [--seconds 2] [--rounds 3] [--connections 16] [--segment 262144] [--window 16]
-//                    [--flood data|asks|silence|two] [--transport tcp|udp]
+//                    [--flood data|asks|silence|two] [--transport tcp|udp] [--slow 0]
 //
-// two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each.
-// The workers compute exact sums, so that a worker, not the ranks' core, is what the tenants share.
+// two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each,
+// and in how many rounds of turns a tenant had to wait for its share. The workers compute exact sums, so that a worker,
+// not the ranks' core, is what the tenants share. slow: a worker sleeps this many times as long as it works, as a slower
+// processor would need more time for the same work.
 //
 // data: the flooding tenant's ranks reduce large segments, as fast as their window allows. asks: they send nothing but
 // questions. silence: they contribute and read no results. Every kind of run comes once in each round; the figures are
@@ -59,24 +61,36 @@ std::unique_ptr<transport::Transport> make_transport(bool udp) {
   return std::make_unique<transport::TcpTransport>();
 }
 
+/// The time for which this thread has used a processor.
+std::chrono::nanoseconds thread_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 /// A worker on its own thread and port.
 class WorkerThread {
  public:
-  WorkerThread(unsigned core, const TokenVerifier& verifier, bool udp)
+  WorkerThread(unsigned core, const TokenVerifier& verifier, bool udp, int slow = 0)
       : transport_(make_transport(udp)), worker_(*transport_, verifier, budget_, {.name = "agg"}, [] { return kNow; }) {
     auto listener = transport_->listen({"127.0.0.1", 0}, worker_);
     if (!listener) throw std::runtime_error(listener.error().message);
     listener_ = std::move(*listener);
-    thread_ = std::jthread([this, core](const std::stop_token& stop) {
+    thread_ = std::jthread([this, core, slow](const std::stop_token& stop) {
       run_on_core(core, -15);
       for (auto next = transport_->now(); !stop.stop_requested();) {
+        const auto before = thread_time();
         transport_->poll(std::max(transport::Duration::zero(), next - transport_->now()));
+        if (slow > 0) std::this_thread::sleep_for(slow * (thread_time() - before));
         if (transport_->now() < next) continue;
         worker_.tick(transport_->now());
+        share_waits_.store(worker_.metrics().share_waits, std::memory_order_relaxed);
         next = transport_->now() + 50ms;
       }
     });
   }
+  /// The number of rounds in which a tenant had to wait for its share.
+  [[nodiscard]] std::uint64_t share_waits() const noexcept { return share_waits_.load(std::memory_order_relaxed); }
   [[nodiscard]] Endpoint at() const { return listener_->local(); }
 
  private:
@@ -84,6 +98,7 @@ class WorkerThread {
   aggregator::MemoryBudget budget_{4ULL << 30};
   aggregator::Worker worker_;
   std::unique_ptr<transport::Listener> listener_;
+  std::atomic<std::uint64_t> share_waits_{0};
   std::jthread thread_;
 };
 
@@ -251,6 +266,7 @@ struct Options {
   Flood kind = Flood::data;
   bool two_floods = false;
   bool udp = false;
+  int slow = 0;
 };
 
 /// The flood's tenant, or none; and the weight of the small operations' tenant.
@@ -269,7 +285,7 @@ Figures measure(const Options& options, const Case& what) {
   const TokenVerifier verifier = std::move(*TokenVerifier::create(key.public_key()));
   std::vector<std::unique_ptr<WorkerThread>> workers;
   for (unsigned i = 0; i < options.workers; ++i)
-    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp));
+    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp, options.slow));
   std::unique_ptr<Flooder> flooder;
   if (what.flood_tenant != nullptr) {
     Party flood = options.flood;
@@ -328,6 +344,8 @@ Options options_of(const std::vector<std::string>& words) {
       options.flood.window = static_cast<std::uint16_t>(std::stoul(value));
     else if (name == "--transport")
       options.udp = value == "udp";
+    else if (name == "--slow")
+      options.slow = std::stoi(value);
     else if (name == "--flood" && value == "two")
       options.two_floods = true;
     else if (name == "--flood")
@@ -338,13 +356,18 @@ Options options_of(const std::vector<std::string>& words) {
   return options;
 }
 
-/// Lets two tenants flood at once. Returns the gigabytes that each of them had summed in a second.
-std::array<double, 2> measure_two(const Options& options, std::array<std::uint8_t, 2> weights) {
+/// The figures of two tenants that flood at once.
+struct Floods {
+  double first = 0, second = 0;  // gigabytes that were summed in a second
+  double waits = 0;              // rounds in a second in which a tenant waited for its share, each tenant for itself
+};
+
+Floods measure_two(const Options& options, std::array<std::uint8_t, 2> weights) {
   const SigningKey key = std::move(*SigningKey::generate());
   const TokenVerifier verifier = std::move(*TokenVerifier::create(key.public_key()));
   std::vector<std::unique_ptr<WorkerThread>> workers;
   for (unsigned i = 0; i < options.workers; ++i)
-    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp));
+    workers.push_back(std::make_unique<WorkerThread>(i, verifier, options.udp, options.slow));
   std::vector<std::unique_ptr<Flooder>> floods;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Party party = options.flood;
@@ -355,28 +378,34 @@ std::array<double, 2> measure_two(const Options& options, std::array<std::uint8_
     floods.push_back(std::make_unique<Flooder>(workers, key, party, Flood::data, options.udp));
   }
   std::this_thread::sleep_for(200ms);
-  const std::array<double, 2> before = {floods[0]->bytes(), floods[1]->bytes()};
+  const auto waits = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& worker : workers) sum += worker->share_waits();
+    return static_cast<double>(sum);
+  };
+  const std::array<double, 3> before = {floods[0]->bytes(), floods[1]->bytes(), waits()};
   const auto begun = Clock::now();
   std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
   const std::chrono::duration<double> elapsed = Clock::now() - begun;
-  return {(floods[0]->bytes() - before[0]) / elapsed.count() / 1e9,
-          (floods[1]->bytes() - before[1]) / elapsed.count() / 1e9};
+  return {.first = (floods[0]->bytes() - before[0]) / elapsed.count() / 1e9,
+          .second = (floods[1]->bytes() - before[1]) / elapsed.count() / 1e9,
+          .waits = (waits() - before[2]) / elapsed.count()};
 }
 
 int run_two(const Options& options) {
   constexpr std::array<std::array<std::uint8_t, 2>, 5> kWeights = {{{1, 1}, {2, 1}, {4, 1}, {8, 1}, {1, 4}}};
   std::printf("%zu worker(s); two floods: %u connections each, segments of %u bytes, window %u\n", options.workers,
               options.flood.children, options.flood.segment_bytes, options.flood.window);
-  std::printf("| weights | first GB/s in | second GB/s in | ratio |\n|---|---:|---:|---:|\n");
-  std::map<std::size_t, std::vector<std::array<double, 2>>> all;
+  std::printf("| weights | first GB/s in | second GB/s in | ratio | waits/s |\n|---|---:|---:|---:|---:|\n");
+  std::map<std::size_t, std::vector<Floods>> all;
   for (int round = 0; round < options.rounds; ++round)
     for (std::size_t i = 0; i < kWeights.size(); ++i) all[i].push_back(measure_two(options, kWeights.at(i)));
   for (std::size_t i = 0; i < kWeights.size(); ++i) {
     auto& list = all.at(i);
-    std::ranges::sort(list, {}, [](const auto& both) { return both[0] / both[1]; });
-    const auto& both = list[list.size() / 2];
-    std::printf("| %u : %u | %.3f | %.3f | %.2f |\n", kWeights.at(i)[0], kWeights.at(i)[1], both[0], both[1],
-                both[0] / both[1]);
+    std::ranges::sort(list, {}, [](const Floods& both) { return both.first / both.second; });
+    const Floods& both = list[list.size() / 2];
+    std::printf("| %u : %u | %.3f | %.3f | %.2f | %.0f |\n", kWeights.at(i)[0], kWeights.at(i)[1], both.first,
+                both.second, both.first / both.second, both.waits);
   }
   return 0;
 }

@@ -109,7 +109,6 @@ class PacketConnection final : public StreamReader,
   void opened(const Handshake& handshake, const PacketAddress& from);
   void established();
   void fail_later(Error error);
-  void schedule_open();
 
   friend class transport::FrameReader;
   // ---- Calls of the frame reader

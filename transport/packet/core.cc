@@ -181,6 +181,7 @@ void PacketCore::look_at_clock() {
 
 void PacketCore::drive(std::shared_ptr<PacketCore> other) {
   TRIBUTARY_ASSERT(other != nullptr && other.get() != this, "a core drives itself");
+  other->follow_rounds(*this);
   driven_.push_back(std::move(other));
   watch_driven();
 }
@@ -218,7 +219,10 @@ void PacketCore::turn() {
   const auto may_go = [this](const PacketConnection& one) { return one.closed() || one.may_go(round()); };
   due_.run_if(may_go, [](PacketConnection& connection) { connection.turn(); });
   transmit();
-  end_turn(!more_to_receive_ && !due_.has_waiting() && !dirty_.has_waiting());
+  const auto has_left = [](const PacketCore& core) {
+    return core.more_to_receive_ || core.due_.has_waiting() || core.dirty_.has_waiting();
+  };
+  end_turn(!has_left(*this) && std::ranges::none_of(driven_, [&](const auto& other) { return has_left(*other); }));
   connections_.forget_departed();
 }
 

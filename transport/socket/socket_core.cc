@@ -138,8 +138,8 @@ void SocketCore::run_expired(TimePoint now) {
 }
 
 void SocketCore::run_due() {
-  ++round_;
-  const auto may_go = [this](const Pollable& what) { return what.may_go(round_); };
+  begin_turn();
+  const auto may_go = [this](const Pollable& what) { return what.may_go(round()); };
   due_.run_if(may_go, [this](Pollable& what) {
     what.turn();
     flush_dirty();
@@ -148,7 +148,7 @@ void SocketCore::run_due() {
 }
 
 void SocketCore::flush_dirty() {
-  dirty_.run_if([this](const Pollable& what) { return what.may_go(round_); },
+  dirty_.run_if([this](const Pollable& what) { return what.may_go(round()); },
                 [](Pollable& what) { what.write_turn(); });
 }
 

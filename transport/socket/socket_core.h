@@ -11,10 +11,11 @@
 #include "transport/turn/deadlines.h"
 #include "transport/turn/due_list.h"
 #include "transport/turn/engine.h"
+#include "transport/turn/turn_part.h"
 
 namespace tributary::transport {
 
-class SocketCore : public turn::Engine<SocketCore> {
+class SocketCore : public turn::Engine<SocketCore>, public turn::Rounds {
  public:
   /// `busy_poll`, `spin_max`: as in TcpSettings.
   SocketCore(Duration busy_poll, Duration spin_max) : Engine(busy_poll, spin_max) {}
@@ -77,7 +78,6 @@ class SocketCore : public turn::Engine<SocketCore> {
   turn::DueList<PollablePtr, &Pollable::dirty_> dirty_;
   std::vector<PollablePtr> registered_;
   std::vector<Pollable*> watched_;  // participants whose memory other processes change; all are in registered_
-  std::uint64_t round_ = 0;         // number of the present round of shares (turn_share.h)
   std::size_t turns_unasked_ = 0;   // turns since the system was last asked
   Pollable* teller_ = nullptr;      // participant whose socket had the last event; it is in registered_
   std::uint32_t tellings_ = 0;      // number of that participant's events in a row, up to kTellingsMin

@@ -32,14 +32,22 @@ class TurnPart {
 /// The number of the present round of shares, as a base class of a thread's turns. A round ends with the first turn
 /// that leaves nothing to do for the connections that may go on. It also ends after some turns, because strangers may
 /// keep the queue of packets full.
+///
+/// A thread has one count of rounds, because a share may have connections in all cores that the thread drives.
 class Rounds {
  public:
-  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
+  [[nodiscard]] std::uint64_t round() const noexcept { return *round_; }
+  /// The rounds are those of `leader` from now on, which drives this core on its thread.
+  void follow_rounds(const Rounds& leader) noexcept {
+    round_ = leader.round_;
+    follows_ = true;
+  }
 
  protected:
+  Rounds() = default;
   void begin_turn() noexcept {
-    if (!over_ && ++turns_ < kTurnsMax) return;
-    ++round_;
+    if (follows_ || (!over_ && ++turns_ < kTurnsMax)) return;
+    ++*round_;
     turns_ = 0;
   }
   void end_turn(bool nothing_left) noexcept { over_ = nothing_left; }
@@ -47,9 +55,10 @@ class Rounds {
  private:
   static constexpr std::uint32_t kTurnsMax = 8;
 
-  std::uint64_t round_ = 0;
+  std::shared_ptr<std::uint64_t> round_ = std::make_shared<std::uint64_t>(0);
   std::uint32_t turns_ = 0;
   bool over_ = true;
+  bool follows_ = false;
 };
 
 }  // namespace tributary::transport::turn

@@ -70,6 +70,7 @@ void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
 void VerbsCore::drive(std::shared_ptr<SocketCore> beside) {
   TRIBUTARY_ASSERT(beside_ == nullptr && beside != nullptr, "a second transport is added, or no transport");
   beside_ = std::move(beside);
+  beside_->follow_rounds(*this);
   beside_descriptor_ = beside_->be_driven();
   watch(epoll_, beside_descriptor_, Told::beside);
   beside_number_ = event_watch_->enter(beside_descriptor_, beside_waits_);

@@ -106,7 +106,7 @@ class PacketShares : public ::testing::Test, public Acceptor {
   SimPackets network_{7, wide()};
   PacketTransport server_{network_.opener(1), settings(1), network_.time()};
   std::unique_ptr<Listener> listener_;
-  std::shared_ptr<std::size_t> shares_ = std::make_shared<std::size_t>(0);
+  std::shared_ptr<TurnParties> shares_ = std::make_shared<TurnParties>();
   std::vector<std::unique_ptr<PacketTransport>> clients_;
 };
 

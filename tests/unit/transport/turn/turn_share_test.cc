@@ -65,7 +65,7 @@ class TurnShareTest : public ::testing::Test {
   }
 
   SocketCore core_{Duration::zero(), Duration::zero()};
-  std::shared_ptr<std::size_t> parties_ = std::make_shared<std::size_t>(0);
+  std::shared_ptr<TurnParties> parties_ = std::make_shared<TurnParties>();
 };
 
 TEST_F(TurnShareTest, PartiesMoveTheSameWhateverTheNumberOfTheirConnections) {
@@ -129,6 +129,36 @@ TEST_F(TurnShareTest, AnIdlePartySavesNoBytes) {
   const auto late = many(idle, 4);
   turns(1);
   EXPECT_LE(moved(late), static_cast<std::uint64_t>(kTurnBytesPerRound + 2 * kTurnBytesOfCall));
+}
+
+TEST_F(TurnShareTest, TellsWhetherAPartyHadToWait) {
+  const auto heavy = party(1), light = party(1);
+  const auto large = many(heavy, 16);
+  const auto small = busy(light, 64);
+  turns(100);
+  EXPECT_GE(heavy->waits(), 50U);
+  EXPECT_LE(heavy->waits(), 100U) << "once in a round";
+  EXPECT_EQ(light->waits(), 0U);
+  EXPECT_EQ(parties_->waits, heavy->waits());
+}
+
+TEST_F(TurnShareTest, APartyInTwoCoresOfOneThreadHasOneShare) {
+  SocketCore driven{Duration::zero(), Duration::zero()};
+  driven.follow_rounds(core_);
+  const auto both = party(1);
+  const auto here = many(both, 2);
+  const auto there = std::make_shared<Busy>(driven);
+  there->set_turn_share(both);
+  driven.enter(*there);
+  driven.make_due(*there);
+  const auto other = many(party(1), 1);
+  for (int i = 0; i < 2000; ++i) {
+    driven.poll(Duration::zero());
+    turns(1);
+  }
+  EXPECT_GT(there->turns, 0U);
+  EXPECT_NEAR(static_cast<double>(moved(here) + there->moved) / static_cast<double>(moved(other)), 1.0, 0.05);
+  driven.shut_down();
 }
 
 TEST_F(TurnShareTest, ParticipantsWithoutAShareAreNeverHeldUp) {

@@ -11,6 +11,8 @@
 // turns.
 //
 // The price: a look at the network, about 1 us, in each round. While only one party has a share, there are no rounds.
+// While the thread has time for all, no party waits, and what each of them moves is decided elsewhere: by the network,
+// by the devices, by the other sides. waits() tells the two cases apart.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,16 +31,22 @@ inline constexpr std::int64_t kTurnBytesOfPacket = 2 << 10;
 /// The most bytes of debt that a party keeps: one frame of the greatest size beyond what it might move.
 inline constexpr std::int64_t kTurnDebtMax = 2 << 20;
 
+/// The parties of one thread together.
+struct TurnParties {
+  std::size_t count = 0;    // shares that exist now
+  std::uint64_t waits = 0;  // the sum of TurnShare::waits(), also of shares that have ended
+};
+
 /// The share of one party. Used only by the thread of its channels.
 class TurnShare {
  public:
-  /// `parties`: the number of all shares of this thread, this one included.
-  TurnShare(std::uint32_t weight, std::shared_ptr<std::size_t> parties) : parties_(std::move(parties)) {
+  /// `parties`: all shares of this thread have the same one.
+  TurnShare(std::uint32_t weight, std::shared_ptr<TurnParties> parties) : parties_(std::move(parties)) {
     set_weight(weight);
     balance_ = quantum_;
-    ++*parties_;
+    ++parties_->count;
   }
-  ~TurnShare() { --*parties_; }
+  ~TurnShare() { --parties_->count; }
   TurnShare(const TurnShare&) = delete;
   TurnShare& operator=(const TurnShare&) = delete;
 
@@ -46,16 +54,25 @@ class TurnShare {
     TRIBUTARY_ASSERT(weight > 0, "a party with the weight 0 has no turns");
     quantum_ = kTurnBytesPerRound * weight;
   }
-  /// True if the party may go on in this round. Rounds have ascending numbers.
+  /// True if the party may go on in this round. Rounds have ascending numbers: all channels of the party count the same
+  /// rounds.
   [[nodiscard]] bool may_go(std::uint64_t round) noexcept {
     if (alone()) return true;
+    TRIBUTARY_ASSERT(round >= round_, "a share has seen round {}, and its thread is in round {}", round_, round);
     if (const std::uint64_t rounds = round - std::exchange(round_, round); rounds > 0) {
       constexpr std::uint64_t kRoundsToPayAll = kTurnDebtMax / kTurnBytesPerRound + 1;
       balance_ += static_cast<std::int64_t>(std::min(rounds, kRoundsToPayAll)) * quantum_;
       balance_ = std::min(balance_, quantum_);
     }
-    return balance_ > 0;
+    if (balance_ > 0) return true;
+    if (std::exchange(waited_in_, round) != round) {
+      ++waits_;
+      ++parties_->waits;
+    }
+    return false;
   }
+  /// The number of rounds in which the party had more to move than its share.
+  [[nodiscard]] std::uint64_t waits() const noexcept { return waits_; }
   /// The bytes that one channel of the party may move in its turn, of at most `bytes_max`.
   [[nodiscard]] std::size_t bytes_in_turn(std::size_t bytes_max) const noexcept {
     return alone() ? bytes_max : std::min(bytes_max, static_cast<std::size_t>(std::max(balance_, kTurnBytesOfCall)));
@@ -68,12 +85,14 @@ class TurnShare {
   }
 
  private:
-  [[nodiscard]] bool alone() const noexcept { return *parties_ == 1; }
+  [[nodiscard]] bool alone() const noexcept { return parties_->count == 1; }
 
-  const std::shared_ptr<std::size_t> parties_;
+  const std::shared_ptr<TurnParties> parties_;
   std::int64_t quantum_ = 0;
   std::int64_t balance_ = 0;  // bytes that the party may still move in this round; negative: its debt
   std::uint64_t round_ = 0;
+  std::uint64_t waits_ = 0;
+  std::uint64_t waited_in_ = 0;  // the last round that is counted in waits_
 };
 
 }  // namespace tributary::transport
