@@ -14,6 +14,7 @@
 #include "service-kit/notify.h"
 #include "tree-manager/api/api.h"
 #include "tree-manager/daemon/parts.h"
+#include "tree-manager/daemon/reload.h"
 #include "tree-manager/identity/key_file.h"
 #include "tree-manager/replicas/replica.h"
 #include "tree-manager/store/store.h"
@@ -98,32 +99,16 @@ void reload_certificates(const Settings& settings, LiveCertificates& live) {
                 certificates.error().message);
 }
 
-/// The changes that SIGHUP makes, except the changes to the log and the audit log.
-using Reload = std::function<void(const Settings&)>;
-
-void reload_topology(const Settings& settings, Cluster& cluster) {
+Status reload_topology(const Settings& settings, Cluster& cluster) {
   auto topology = topology_of(settings);
   if (!topology) {
     spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
   } else if (*topology) {
-    cluster.reload_topology(std::move(**topology));
+    return cluster.reload_topology(std::move(**topology));
   } else if (cluster.topology_from_file()) {
     spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
   }
-}
-
-void reload(const ReadSettings& read_again, AuditLog* audit, const Reload& more) {
-  service::notify_service_manager("RELOADING=1");
-  const auto settings = read_again();
-  if (!settings) {
-    spdlog::error("nothing was reloaded: {}", settings.error().message);
-  } else {
-    spdlog::set_level(spdlog::level::from_str(settings->log_level));
-    more(*settings);
-    if (const auto ok = audit != nullptr ? audit->reopen() : Status{}; !ok) spdlog::error("{}", ok.error().message);
-    spdlog::info("reloaded; log level {}", settings->log_level);
-  }
-  service::notify_service_manager("READY=1");
+  return {};
 }
 
 sigset_t signals_of_interest() {
@@ -133,13 +118,18 @@ sigset_t signals_of_interest() {
   return set;
 }
 
-void serve_until_stopped(const ReadSettings& read_again, AuditLog* audit, const Reload& more) {
+void serve_until_stopped(Reloader reloader) {
   const sigset_t signals = signals_of_interest();
+  constexpr timespec kPause{.tv_sec = 1, .tv_nsec = 0};  // between two tries of changes that wait for the store
   while (true) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) continue;
-    if (signal != SIGHUP) break;
-    reload(read_again, audit, more);
+    const int signal = reloader.waits() ? sigtimedwait(&signals, nullptr, &kPause) : sigwaitinfo(&signals, nullptr);
+    if (signal == SIGHUP) {
+      reloader.begin();
+    } else if (signal > 0) {
+      break;
+    } else if (errno == EAGAIN && reloader.waits()) {
+      reloader.go_on();
+    }
   }
   service::notify_service_manager("STOPPING=1");
 }
@@ -181,13 +171,14 @@ Status serve_alone(const Settings& settings, Parts parts, const ReadSettings& re
   (*server)->every(kTickPeriod, [&cluster] { (*cluster)->tick(); });
   spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
-  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
-    reload_topology(again, **cluster);
+  const auto files = [&](const Settings& again) {
     reload_secrets(again, **cluster, api, parts.audit.get());
     reload_keys(again, api);
     reload_certificates(again, *parts.certificates);
     (*server)->reload_tls();
-  });
+  };
+  const auto records = [&](const Settings& again) { return reload_topology(again, **cluster); };
+  serve_until_stopped(Reloader(read_again, parts.audit.get(), {.files = files, .records = records}));
   spdlog::info("stopping: running groups go on without the manager");
   (*server)->stop(kStopLimit);
   return {};
@@ -226,13 +217,17 @@ Status serve_among_others(const Settings& settings, Parts parts, const ReadSetti
   spdlog::info("serving on {}, for other managers at {}; records in {}", to_string((*server)->local()), url,
                settings.store);
   if (auto ok = announce(settings, (*server)->local()); !ok) return ok;
-  serve_until_stopped(read_again, parts.audit.get(), [&](const Settings& again) {
-    const PublicKey before = (*replica)->public_key();
-    (*replica)->reload();
-    if ((*replica)->public_key() != before) record_new_key(parts.audit.get(), (*replica)->public_key());
+  const auto files = [&](const Settings& again) {
     reload_certificates(again, *parts.certificates);
     (*server)->reload_tls();
-  });
+  };
+  const auto records = [&](const Settings&) {
+    const PublicKey before = (*replica)->public_key();
+    auto taken = (*replica)->reload();
+    if ((*replica)->public_key() != before) record_new_key(parts.audit.get(), (*replica)->public_key());
+    return taken;
+  };
+  serve_until_stopped(Reloader(read_again, parts.audit.get(), {.files = files, .records = records}));
   spdlog::info("stopping: another manager may lead at once");
   (*replica)->stop();
   (*server)->stop(kStopLimit);

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -36,6 +37,14 @@ std::string candidate_name() {
   std::array<std::byte, 8> random{};
   static_cast<void>(random_bytes(random));
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + to_hex(random);
+}
+
+/// Returns an error that ends with the store's trouble. Logs any other error after `what`.
+Status waits_or_fails(const char* what, const Status& ok) {
+  constexpr std::array kEnding{Errc::retry, Errc::unreachable, Errc::timed_out, Errc::exhausted};
+  if (ok || std::ranges::find(kEnding, ok.error().code) != kEnding.end()) return ok;
+  spdlog::error("{}: {}", what, ok.error().message);
+  return {};
 }
 
 }  // namespace
@@ -145,48 +154,54 @@ void Replica::tick() {
 }
 
 /// Takes the signing key from its file. The leader uses it at once, and the managers that follow use it then.
-void Replica::reload_signing_key(Cluster* cluster) {
+Status Replica::reload_signing_key(Cluster* cluster) {
   const auto secrets = load_or_make_secrets(settings_.files.paths);
   if (!secrets) {
     spdlog::error("the signing key was not reloaded, and the old one stays in use: {}", secrets.error().message);
-    return;
+    return {};
   }
   key_.offer(secrets->key);
-  if (!key_.next()) return;
+  if (!key_.next()) return {};
   if (cluster == nullptr) {
     spdlog::info("this manager has a new signing key, and uses it as soon as the manager that leads uses it");
-  } else if (const auto ok = secrets_.change_key(*cluster); !ok) {
-    spdlog::error("the signing key was not changed: {}", ok.error().message);
+    return {};
   }
+  return waits_or_fails("the signing key was not changed", secrets_.change_key(*cluster));
 }
 
-void Replica::reload() {
-  const auto cluster = member_->cluster();
-  reload_signing_key(cluster.get());
-  if (!cluster) {
-    if (!secrets_.files_differ()) return;
-    const auto leader = member_->leader();
-    spdlog::error(
-        "the tokens or identity keys in this manager's files are not the store's secrets, and no manager uses them: "
-        "change "
-        "the files of the manager that leads{}, and send SIGHUP to that manager",
-        leader ? " (" + leader->url + ")" : "");
-    return;
-  }
+Status Replica::reload_topology(Cluster& cluster) {
   auto topology = settings_.topology();
   if (!topology) {
     spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
   } else if (*topology) {
-    cluster->reload_topology(std::move(**topology));
-  } else if (cluster->topology_from_file()) {
+    return cluster.reload_topology(std::move(**topology));
+  } else if (cluster.topology_from_file()) {
     spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
   }
-  if (const auto ok = secrets_.publish(*cluster, *api_); !ok) {
-    spdlog::error("the tokens and identity keys were not reloaded, and the old ones stay in use: {}",
-                  ok.error().message);
-  } else {
-    spdlog::info("all managers now use the tokens and identity keys of this manager's files");
+  return {};
+}
+
+Status Replica::reload_secrets(Cluster& cluster) {
+  const auto published = secrets_.publish(cluster, *api_);
+  if (published) spdlog::info("all managers now use the tokens and identity keys of this manager's files");
+  return waits_or_fails("the tokens and identity keys were not reloaded, and the old ones stay in use", published);
+}
+
+/// The topology comes last: while the store takes nothing, the other changes fail first, and nothing is done twice.
+Status Replica::reload() {
+  const auto cluster = member_->cluster();
+  if (auto ok = reload_signing_key(cluster.get()); !ok) return ok;
+  if (cluster) {
+    if (auto ok = reload_secrets(*cluster); !ok) return ok;
+    return reload_topology(*cluster);
   }
+  if (!secrets_.files_differ()) return {};
+  const auto leader = member_->leader();
+  spdlog::error(
+      "the tokens or identity keys in this manager's files are not the store's secrets, and no manager uses them: "
+      "change the files of the manager that leads{}, and send SIGHUP to that manager",
+      leader ? " (" + leader->url + ")" : "");
+  return {};
 }
 
 }  // namespace tributary::manager

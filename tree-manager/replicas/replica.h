@@ -40,8 +40,9 @@ class Replica {
   void stop();
   /// Ends leases whose time is over, if this manager leads. Call it a few times a second.
   void tick();
-  /// Reads the topology and the secrets from their files again, after the files have changed.
-  void reload();
+  /// Reads the topology and the secrets from their files again, after the files have changed. Logs errors of files. An
+  /// error is one of the store: call it again later.
+  [[nodiscard]] Status reload();
   /// Returns the public key of the key with which the managers sign now.
   [[nodiscard]] PublicKey public_key() const { return key_.now()->public_key(); }
 
@@ -51,7 +52,9 @@ class Replica {
   [[nodiscard]] Result<std::unique_ptr<Reign>> open_reign(const Term& term) const;
   [[nodiscard]] Status begin(Cluster& cluster);
   void follow();
-  void reload_signing_key(Cluster* cluster);
+  [[nodiscard]] Status reload_signing_key(Cluster* cluster);
+  [[nodiscard]] Status reload_topology(Cluster& cluster);
+  [[nodiscard]] Status reload_secrets(Cluster& cluster);
 
   const ReplicaSettings settings_;
   std::string url_;  // URL at which other managers reach this manager; set by start()

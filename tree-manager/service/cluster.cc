@@ -197,13 +197,14 @@ Status Cluster::put_topology(const std::string& text, const std::string& caller)
   return {};
 }
 
-void Cluster::reload_topology(Topology topology) {
+Status Cluster::reload_topology(Topology topology) {
   const TopologyDifference difference = compare(*this->topology(), topology);
   const auto right = lock_.begin_change();
-  if (!right) return spdlog::error("the topology was not reloaded: {}", right.error().message);
+  if (!right) return std::unexpected(right.error());
   topology_from_file_ = true;
   use_topology(std::move(topology));
   log_change("reloaded from its file", difference, *topology_, groups_.size());
+  return {};
 }
 
 TenantsView Cluster::tenants() const {

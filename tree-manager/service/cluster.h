@@ -287,7 +287,8 @@ class Cluster {
   /// is the caller's name for the log. Groups keep their trees; their load counts with the new links' rates.
   [[nodiscard]] Status put_topology(const std::string& text, const std::string& caller);
   /// Takes over the file's topology after a change of the file. Groups keep their trees, as with put_topology().
-  void reload_topology(Topology topology);
+  /// Errc::retry: the store blocks an earlier change.
+  [[nodiscard]] Status reload_topology(Topology topology);
 
   [[nodiscard]] TenantsView tenants() const;
   /// Changes the rules by `change`, and writes them to the store. If `change` fails, nothing changes.

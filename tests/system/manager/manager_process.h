@@ -49,6 +49,8 @@ class ManagerProcess {
   /// Waits for the ready line, and returns it; throws with the standard error if the process ends before.
   nlohmann::json wait_ready();
   void signal(int number) const;
+  /// Returns the text that the process has written to its standard error so far.
+  [[nodiscard]] std::string log() const { return read_file(error_path_); }
   /// Waits until the process has ended.
   Ended wait();
 

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "tests/system/replicas/manager_fleet.h"
@@ -223,6 +224,35 @@ TEST_F(EtcdTroubles, AnEtcdOnAFullDiskEndsAndLosesNothing) {
   etcd.restart(0);
   static_cast<void>(managers.wait_leader());
   EXPECT_TRUE(knows(managers, first));
+  EXPECT_NE(make_group(managers), 0U);
+}
+
+TEST_F(EtcdTroubles, AReloadWaitsUntilEtcdTakesChangesAgain) {
+  const EtcdProcesses etcd(1);
+  ManagerFleet managers(etcd, 1, "group_lease: 1h\naggregator_lease: 1h\nleader_lease: 30s\nlog_level: info\n");
+  const std::string before = managers.ask(0, "/v1/public-key")["public_key"];
+  const auto public_key = [&] {
+    const json answer = managers.ask(0, "/v1/public-key");
+    return answer.is_object() ? answer["public_key"].get<std::string>() : before;
+  };
+  const auto eventually = [](const std::function<bool()>& what) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!what() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20ms);
+    return what();
+  };
+
+  etcd.signal(0, SIGSTOP);
+  std::thread blocked([&] { static_cast<void>(managers.for_jobs().request_group({.job = "j", .hosts = {"x", "y"}})); });
+  std::this_thread::sleep_for(200ms);  // so that the group is the change that etcd blocks
+  std::ofstream(managers.state_of(0) + "/signing.key") << std::string(63, '5') + "a\n";
+  managers.at(0).signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return managers.at(0).log().contains("the reload waits for the store"); }));
+  EXPECT_EQ(public_key(), before);
+  etcd.signal(0, SIGCONT);
+  blocked.join();
+
+  EXPECT_TRUE(eventually([&] { return public_key() != before; })) << "without another SIGHUP";
+  EXPECT_TRUE(eventually([&] { return managers.at(0).log().contains("the reload has gone on"); }));
   EXPECT_NE(make_group(managers), 0U);
 }
 

@@ -125,6 +125,7 @@ TEST_F(PauseTest, ReadersPassWhileTheStoreBlocksAndChangesAreRefused) {
   EXPECT_EQ(cluster_->aggregators().size(), 3U);
   EXPECT_EQ(cluster_->stats().groups_with_trees, 1U);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(cluster_->renew_group(id).error().code, Errc::retry);
+  EXPECT_EQ(cluster_->reload_topology(Topology{}).error().code, Errc::retry) << "a file's topology waits, too";
   cluster_->tick();
   clock_.advance(1h);
   ends.set_value();
