@@ -21,7 +21,7 @@ std::string one_setting(const char* variable, const char* file_variable, std::st
   const auto text = file.empty() ? Result<std::string>() : read_file(file, kSettingsFileBytesMax);
   std::string found;
   if (!text || text->empty()) return found;
-  const std::array keys{SettingKey{.name = key, .allowed = {}}};
+  const std::array keys{SettingKey{.name = key, .allowed = {}, .list = true}};
   const auto take = [&found](std::size_t, const std::string& value, const std::string&) -> Status {
     found = value;
     return {};

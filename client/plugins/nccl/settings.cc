@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "client/plugins/nccl/log.h"
+#include "service-kit/one_setting.h"
 #include "service-kit/units.h"
 
 namespace tributary::nccl {
@@ -29,19 +30,29 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
+/// The value of one of libtributary's settings: of the variable, else of the key in libtributary's file.
+std::string of_library(const char* name, std::string_view key) {
+  return service::one_setting(name, "TRIBUTARY_CONFIG", key);
+}
+
 /// A wrong value counts as the most security: libtributary refuses it with its own error.
 PacketSecurity security() {
   std::string text = variable("TRIBUTARY_SECURITY");
-  if (text.empty()) text = variable("TRIBUTARY_PACKET_SECURITY");
+  if (text.empty()) text = variable("TRIBUTARY_PACKET_SECURITY");  // as in libtributary, each variable before the file
+  if (text.empty()) text = of_library("TRIBUTARY_SECURITY", "security");
+  if (text.empty()) text = of_library("TRIBUTARY_PACKET_SECURITY", "packet_security");
   return text.empty() ? PacketSecurity::off : parse_packet_security(text).value_or(PacketSecurity::encrypt);
 }
 
+}  // namespace
+
 PluginSettings read_settings() {
   PluginSettings settings;
-  settings.interfaces = split(variable("TRIBUTARY_IFNAME"));
+  settings.interfaces = split(of_library("TRIBUTARY_IFNAME", "ifname"));
   settings.nccl_interfaces = InterfaceFilter(variable("NCCL_SOCKET_IFNAME"));
   // Ignore a wrong value here: libtributary refuses it with its own error when it makes a group.
-  if (const double seconds = std::strtod(variable("TRIBUTARY_TIMEOUT").c_str(), nullptr); seconds >= 0.001) {
+  if (const double seconds = std::strtod(of_library("TRIBUTARY_TIMEOUT", "timeout").c_str(), nullptr);
+      seconds >= 0.001) {
     settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
   }
   settings.metrics_file = variable("TRIBUTARY_NCCL_METRICS");
@@ -51,12 +62,11 @@ PluginSettings read_settings() {
   const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
-  settings.link_rate = service::parse_rate(variable("TRIBUTARY_LINK_RATE")).value_or(0);  // ignores a wrong value
+  // Ignore a wrong value here, too.
+  settings.link_rate = service::parse_rate(of_library("TRIBUTARY_LINK_RATE", "link_rate")).value_or(0);
   settings.security = security();
   return settings;
 }
-
-}  // namespace
 
 const PluginSettings& settings() {
   static const PluginSettings one = read_settings();

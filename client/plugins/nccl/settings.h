@@ -1,5 +1,6 @@
 #pragma once
-// The environment variables that the plugin itself reads. libtributary reads the other variables (docs/client.md).
+// The settings that the plugin itself reads: variables of its own, and some of libtributary's settings, which it takes
+// from where libtributary takes them (docs/client.md): the variable, else the file that TRIBUTARY_CONFIG names.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,8 @@ struct PluginSettings {
   PacketSecurity security = PacketSecurity::off;  // TRIBUTARY_SECURITY, or TRIBUTARY_PACKET_SECURITY
 };
 
-/// Returns the settings. The first call reads the variables.
+/// Returns the settings. The first call reads the variables and the file.
 [[nodiscard]] const PluginSettings& settings();
+[[nodiscard]] PluginSettings read_settings();
 
 }  // namespace tributary::nccl

@@ -36,6 +36,8 @@ TEST_F(OneSetting, ComesFromTheFileAmongOtherSettings) {
   EXPECT_EQ(required(), "in-network");
   write("lanes: 2\n");
   EXPECT_EQ(required(), "");
+  write("require: [one, other]\n");
+  EXPECT_EQ(required(), "one,other");
 }
 
 TEST_F(OneSetting, TheVariableStandsBeforeTheFile) {
