@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sealed connections over TCP between real processes.
+"""Sealed connections over TCP and UDP between real processes.
 
     sealed_test.py REPOSITORY BUILD
 
@@ -9,7 +9,6 @@ changes one bit.
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -19,34 +18,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import Daemons  # noqa: E402: the line above finds it
-from packet_reader import PacketReader  # noqa: E402
+from packet_reader import PROBE_BYTES, PayloadReader  # noqa: E402
 
 LIMIT_SECONDS = 120.0
 SKIPPED = 77
 RIGHT = "# Out of bounds values : 0 OK"
-FRAME = b"TRB1"
-# Four bytes stand somewhere in every 4 GiB of encrypted bytes by chance, so look for a token's version and lane as well.
-TOKEN = re.compile(rb"TRKT[\x01-\x1f][\x00-\x1f]")
-PROBE_BYTES = 48
 MESSAGE = b"TRBM"
 STEPS = bytes(7 * step % 256 for step in range(PROBE_BYTES))  # tributary-nccl-check fills messages in steps of 7
 FLIPPED_AT = 3_000_000  # bytes of one connection before the byte that a relay changes
-
-
-class Capture(PacketReader):
-    """Keeps the payloads of all TCP packets on the loopback interface."""
-
-    def __init__(self) -> None:
-        self.packets: list[bytes] = []
-        super().__init__(self.keep, "lo")
-
-    def keep(self, packet: bytes, head: int, _: str) -> None:
-        if packet[23] == socket.IPPROTO_TCP:
-            self.packets.append(packet[head + (packet[head + 12] >> 4) * 4:])
-
-    def payloads(self) -> bytes:
-        self.end()
-        return b"|".join(packet for packet in self.packets if b"HTTP/1.1" not in packet)
 
 
 class Relay:
@@ -111,43 +90,45 @@ class Sealed(Daemons):
     def perf(self, size: str, times: str = "3") -> list[str]:
         return [self.command, "perf", "all_reduce", "-b", size, "-e", size, "-n", times, "-w", "1", "-c", "1"]
 
-    def seen(self, security: str) -> dict[str, bool]:
+    def seen(self, security: str, transport: str) -> dict[str, bool]:
         """Returns the kinds of data that a reader of the network finds while ranks reduce through two levels, and
         without trees."""
         found = {"frames": False, "tokens": False, "gradients": False}
         for trees in (["--aggregators", "3", "--levels", "2"], ["--aggregators", "0"]):
             path = "in-network" if trees[1] != "0" else "fallback"
-            capture = Capture()
+            reader = PayloadReader("lo")
             try:
-                ended = self.tributary("run", "--ranks", "4", *trees, "--", *self.perf("1048576", "1"), TRIBUTARY_SECURITY=security, TRIBUTARY_PATH=path)
+                ended = self.tributary("run", "--ranks", "4", *trees, "--", *self.perf("1048576", "1"), TRIBUTARY_SECURITY=security, TRIBUTARY_PATH=path, TRIBUTARY_TRANSPORT=transport)
             finally:
-                captured = capture.payloads()
+                captured = reader.payloads()
             self.assertIn(RIGHT, ended.stdout, ended.stderr)
             self.assertGreater(len(captured), 4 << 20, "the reader has seen the vectors pass")
-            longest = max(capture.packets, key=len)
-            probe = longest[len(longest) // 2:][:PROBE_BYTES]  # the vectors repeat themselves
-            found["frames"] |= captured.count(FRAME) > 20
-            found["tokens"] |= TOKEN.search(captured) is not None
-            found["gradients"] |= captured.count(probe) > 10
+            if transport == "udp":
+                self.assertGreater(sum(map(len, reader.udp)), 4 << 20, "over UDP")
+            found = {kind: seen or found[kind] for kind, seen in reader.kinds().items()}
         return found
 
     def test_a_reader_of_the_network_finds_nothing_where_it_is_encrypted(self) -> None:
-        self.assertEqual(self.seen("off"), {"frames": True, "tokens": True, "gradients": True})
-        self.assertEqual(self.seen("authenticate"), {"frames": True, "tokens": True, "gradients": True})
-        self.assertEqual(self.seen("encrypt"), {"frames": False, "tokens": False, "gradients": False})
+        for transport in ("tcp", "udp"):
+            with self.subTest(transport):
+                self.assertEqual(self.seen("off", transport), {"frames": True, "tokens": True, "gradients": True})
+                self.assertEqual(self.seen("authenticate", transport), {"frames": True, "tokens": True, "gradients": True})
+                self.assertEqual(self.seen("encrypt", transport), {"frames": False, "tokens": False, "gradients": False})
 
     def messages_seen(self, security: str) -> dict[str, bool]:
-        """Returns what a reader of the network finds of the messages between two ranks of NCCL, over one socket and over
-        several."""
+        """Returns what a reader of the network finds of the messages between two ranks of NCCL, over one socket with the
+        setting in a variable, and over several sockets with the setting in libtributary's file."""
         found = {"heads": False, "payloads": False}
-        for threads in ("0", "2"):
-            capture = Capture()
+        file = self.folder / "client.yaml"
+        file.write_text(f"security: {security}\n")
+        for threads, setting in (("0", {"TRIBUTARY_SECURITY": security}), ("2", {"TRIBUTARY_CONFIG": str(file)})):
+            reader = PayloadReader("lo")
             try:
-                environment = self.environment(TRIBUTARY_SECURITY=security, TRIBUTARY_IFNAME="lo", NCCL_SOCKET_NTHREADS=threads, NCCL_NSOCKS_PERTHREAD=threads)
+                environment = self.environment(TRIBUTARY_IFNAME="lo", NCCL_SOCKET_NTHREADS=threads, NCCL_NSOCKS_PERTHREAD=threads, **setting)
                 ended = subprocess.run([str(self.check), "--plugin", str(self.plugin), "--ranks", "2", "--connections", "1", "--without-collnet"],
                                        env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS)
             finally:
-                captured = capture.payloads()
+                captured = reader.payloads()
             self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
             self.assertGreater(len(captured), 8 << 20, "the reader has seen the messages pass")
             found["heads"] |= captured.count(MESSAGE) > 10
