@@ -95,6 +95,51 @@ TEST_F(DaemonTenants, ConnectionsOfOneTenantLeaveRoomForAnother) {
   expect_runs(root, "small");
 }
 
+TEST_F(DaemonTenants, ATenantReachesNoLaneOfAnotherWithItsOwnTokens) {
+  DaemonProcess& root = start("");
+  ++epoch_;
+  std::vector<Child*> ranks;
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    ranks.push_back(&child(root.endpoint(), join_of_tenant("chemistry", kGroup, rank, 2)));
+  }
+  ASSERT_TRUE(run_until([&] { return ranks[0]->ready && ranks[1]->ready; }));
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+
+  // A join with a token of its own, in a frame that names the other tenant's group; then tokens that it has changed.
+  Child& lost = child(root.endpoint(), {});
+  FrameHeader join;
+  join.type = FrameType::join;
+  join.group = kGroup;
+  lost.send(join, join_of_tenant("physics", kGroup + 1, 0, 2));
+  EXPECT_TRUE(run_until([&] { return lost.refused.has_value(); }));
+  Bytes changed = join_of_tenant("physics", kGroup + 1, 0, 2);
+  const auto begin = changed.begin() + static_cast<std::ptrdiff_t>(changed.size() / 4);
+  for (auto at = begin; at < begin + 40; ++at) {
+    *at ^= std::byte{1};
+    Child& forger = child(root.endpoint(), changed);
+    EXPECT_TRUE(run_until([&] { return forger.refused || forger.closed; }));
+    *at ^= std::byte{1};
+  }
+  // Frames of all types for the other tenant's lane, from a child that has joined a lane of its own.
+  for (int type = 0; type <= 32; ++type) {
+    Child& joined = child(root.endpoint(), join_of_tenant("physics", kGroup + 2 + static_cast<unsigned>(type), 0, 1));
+    ASSERT_TRUE(run_until([&] { return joined.ready; })) << joined.refused.value_or("");
+    FrameHeader frame;
+    frame.type = static_cast<FrameType>(type);
+    frame.group = kGroup;
+    frame.epoch = epoch_;
+    frame.flags = frame_flags::kWantsResult;
+    frame.set_signature(kSum);
+    joined.send(frame, bytes_of(floats(7, 16)));
+    joined.leave();
+  }
+  EXPECT_FALSE(ranks[0]->closed || ranks[1]->closed || ranks[0]->failed || !ranks[0]->results.empty());
+  ranks[1]->contribute(0, kSum, bytes_of(floats(1, 16)));
+  ASSERT_TRUE(run_until([&] { return ranks[0]->results.size() == 1 && ranks[1]->results.size() == 1; }));
+  EXPECT_EQ(ranks[0]->results[0].payload, bytes_of(sum_of({floats(0, 16), floats(1, 16)})));
+  EXPECT_FALSE(ranks[0]->closed || ranks[1]->closed || ranks[0]->failed || ranks[1]->failed);
+}
+
 TEST_F(DaemonTenants, TokensWithoutATenantAreServedAndCountTogether) {
   DaemonProcess& root = start("tenant_half_open_max: 4\n");
   const auto all = flood(root, "", 10);

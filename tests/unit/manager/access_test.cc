@@ -177,6 +177,25 @@ TEST_F(AccessTest, EachRoleMayCallTheSameWithACertificate) {
   EXPECT_EQ(call_with("GET /v1/topology", {.subject = "CN=reader"}).status, 401U);
 }
 
+TEST_F(AccessTest, EachOldSecretMayCallWhatItsRolesMayCall) {
+  use({.reads_need_token = true});
+  for (const std::string& operation : api_->routes()) {
+    const std::string& roles = allowed().at(operation);
+    const std::size_t space = operation.find(' ');
+    const AccessRow* const row = access_row(operation.substr(0, space), operation.substr(space + 1));
+    ASSERT_NE(row, nullptr) << operation;
+    const bool forbidden = row->scope && (*row->scope == Scope::tokens || *row->scope == Scope::tenants);
+    const std::vector<std::pair<const char*, bool>> secrets{
+        {kJobToken, roles.contains('t')},
+        {kAggregatorToken, roles.find_first_of("og") != std::string::npos && !forbidden}};
+    for (const auto& [secret, may] : secrets) {
+      const HttpReply reply = call(filled(operation), secret);
+      EXPECT_EQ(reply.status == 403U, roles != "." && !may) << operation << " with " << secret << ": " << reply.body;
+      EXPECT_NE(reply.status, 401U) << operation << " with " << secret;
+    }
+  }
+}
+
 TEST(CertificateIdentities, NameTheHoldersOfCertificates) {
   const auto read = CertificateIdentities::parse(
       "- {subject: 'CN=leaf-a,O=x', role: aggregator}\n"
