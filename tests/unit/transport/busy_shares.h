@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
 #include <deque>
 #include <memory>
 #include <thread>
@@ -19,7 +20,8 @@ class BusyShares : public Acceptor {
   struct Settings {
     std::size_t payload_bytes = 4000;
     Duration time_of_frame = std::chrono::microseconds(100);
-    std::uint32_t room = 0;  // payloads for which the server makes room on each connection
+    std::uint32_t window = 64;  // frames of a connection that the server has not answered
+    bool room = false;          // the server makes room for the window's payloads
   };
   BusyShares(std::unique_ptr<Transport> server, const std::string& host, const Settings& settings)
       : settings_(settings), server_(std::move(server)), listener_(server_->listen({host, 0}, *this).value()) {}
@@ -30,7 +32,7 @@ class BusyShares : public Acceptor {
     one.bytes = &party.bytes;
     one.time = settings_.time_of_frame;
     if (party.share) channel->set_turn_share(party.share);
-    if (settings_.room > 0) channel->make_room(settings_.room, static_cast<std::uint32_t>(settings_.payload_bytes));
+    if (settings_.room) channel->make_room(settings_.window, static_cast<std::uint32_t>(settings_.payload_bytes));
     one.channel = std::move(channel);
     return &one;
   }
@@ -41,7 +43,7 @@ class BusyShares : public Acceptor {
     party.client = std::move(client);
     for (std::size_t i = 0; i < connections; ++i) {
       const std::size_t before = accepted_.size();
-      Endless& sender = senders_.emplace_back(settings_.payload_bytes);
+      Endless& sender = senders_.emplace_back(settings_.payload_bytes, settings_.window);
       sender.channel = party.client->connect(listener_->local(), sender, std::chrono::seconds(30));
       sender.feed();
       run_until([&] { return accepted_.size() > before; });
@@ -53,7 +55,11 @@ class BusyShares : public Acceptor {
     run_until([&, until = first.bytes + second.bytes + bytes / 4] { return first.bytes + second.bytes > until; });
     const std::array before{first.bytes, second.bytes};
     run_until([&] { return first.bytes + second.bytes - before[0] - before[1] > bytes; });
-    return static_cast<double>(first.bytes - before[0]) / static_cast<double>(second.bytes - before[1]);
+    const double ratio = static_cast<double>(first.bytes - before[0]) / static_cast<double>(second.bytes - before[1]);
+    std::printf("%.2f bytes of the first party for each byte of the second", ratio);
+    if (first.share && second.share) std::printf("; they waited in %lu and %lu rounds", waits(0), waits(1));
+    std::printf("\n");
+    return ratio;
   }
   /// The number of rounds in which the party had to wait.
   [[nodiscard]] std::uint64_t waits(std::size_t party) const { return parties_.at(party)->share->waits(); }
@@ -65,33 +71,38 @@ class BusyShares : public Acceptor {
   BusyShares& operator=(const BusyShares&) = delete;
 
  private:
-  /// Sends frames without end.
+  /// Sends frames without end, as many at a time as its window has.
   class Endless final : public ChannelHandler {
    public:
-    explicit Endless(std::size_t payload_bytes) : payload_(pattern(payload_bytes, 1)) {}
+    Endless(std::size_t payload_bytes, std::uint32_t window) : payload_(pattern(payload_bytes, 1)), window_(window) {}
     void on_open(Channel&) override { feed(); }
-    Placement on_header(Channel&, const FrameHeader&) override { return Reject{{Errc::corrupt, "a frame back"}}; }
-    void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override {}
+    Placement on_header(Channel&, const FrameHeader&) override { return Accept{}; }
+    void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override {
+      ++answered_;
+      feed();
+    }
     void on_sent(Channel&, std::uint64_t) override { feed(); }
     void on_closed(Channel&, const Error& error) override { ADD_FAILURE() << error.message; }
     void feed() {
-      while (channel && channel->send(header_of(next_), payload_, next_)) ++next_;
+      while (channel && next_ < answered_ + window_ && channel->send(header_of(next_), payload_, next_)) ++next_;
     }
     std::unique_ptr<Channel> channel;
 
    private:
     const std::vector<std::byte> payload_;
-    std::uint64_t next_ = 0;
+    const std::uint32_t window_;
+    std::uint64_t next_ = 0, answered_ = 0;
   };
 
-  /// Takes frames, and needs some time for each.
+  /// Takes and answers frames, and needs some time for each.
   class Slow final : public ChannelHandler {
    public:
     Placement on_header(Channel&, const FrameHeader& header) override {
       place_.resize(header.payload_bytes);
       return Accept{place_};
     }
-    void on_frame(Channel&, const FrameHeader&, std::span<std::byte> payload) override {
+    void on_frame(Channel& from, const FrameHeader& header, std::span<std::byte> payload) override {
+      from.send_copy(header_of(header.sequence), {});
       *bytes += payload.size();
       if (time > Duration::zero()) std::this_thread::sleep_for(time);
     }

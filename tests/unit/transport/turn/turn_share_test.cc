@@ -131,6 +131,17 @@ TEST_F(TurnShareTest, AnIdlePartySavesNoBytes) {
   EXPECT_LE(moved(late), static_cast<std::uint64_t>(kTurnBytesPerRound + 2 * kTurnBytesOfCall));
 }
 
+TEST_F(TurnShareTest, AGreatWeightMakesNoRoundLonger) {
+  const auto heavy = many(party(8), 4);
+  const auto light = many(party(1), 4);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint64_t before = moved(heavy);
+    turns(1);
+    EXPECT_LE(moved(heavy) - before, static_cast<std::uint64_t>(kTurnBytesPerRound + 2 * kTurnBytesOfCall));
+  }
+  EXPECT_NEAR(static_cast<double>(moved(heavy)) / static_cast<double>(moved(light)), 8.0, 0.8);
+}
+
 TEST_F(TurnShareTest, TellsWhetherAPartyHadToWait) {
   const auto heavy = party(1), light = party(1);
   const auto large = many(heavy, 16);

@@ -2,9 +2,13 @@
 // Shares of a thread's turns. Parties whose channels one thread serves, such as the tenants of an aggregator's worker,
 // each have a share: a deficit round robin over bytes that are read and written.
 //
-// In a round each party may move kTurnBytesPerRound bytes for each unit of its weight. A party that has moved more
-// waits, and its next rounds pay for it. Between two rounds the thread looks at the network, so that a party with
-// little work waits for at most one round of the other parties. A party's channels take turns in the order of asking.
+// In a round the party of the greatest weight may move kTurnBytesPerRound bytes, and the other parties in proportion to
+// their weights, but each at least the bytes of a call. A party that has moved more waits, and its next rounds pay for
+// it. Between two rounds the thread looks at the network, so that a party with little work waits for at most one round
+// of the other parties. A party's channels take turns in the order of asking.
+//
+// A round must be short beside the bytes that a party can have under way. The other sides send more only when this side
+// has read something, so a party whose part of a round is more than its windows never gets its part.
 //
 // Packets of all parties come in one queue, so a thread also reads the packets of a party that must wait. It keeps
 // them, and gives no credit for more. Over packets a round ends when the queue is empty and each party has had its
@@ -17,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "tributary/protocol/assert.h"
@@ -33,26 +38,28 @@ inline constexpr std::int64_t kTurnDebtMax = 2 << 20;
 
 /// The parties of one thread together.
 struct TurnParties {
-  std::size_t count = 0;    // shares that exist now
-  std::uint64_t waits = 0;  // the sum of TurnShare::waits(), also of shares that have ended
+  std::multiset<std::uint32_t> weights{};  // of the shares that exist now
+  std::uint64_t waits = 0;                 // the sum of TurnShare::waits(), also of shares that have ended
 };
 
 /// The share of one party. Used only by the thread of its channels.
 class TurnShare {
  public:
   /// `parties`: all shares of this thread have the same one.
-  TurnShare(std::uint32_t weight, std::shared_ptr<TurnParties> parties) : parties_(std::move(parties)) {
-    set_weight(weight);
-    balance_ = quantum_;
-    ++parties_->count;
+  TurnShare(std::uint32_t weight, std::shared_ptr<TurnParties> parties)
+      : parties_(std::move(parties)), weight_(parties_->weights.insert(weight)) {
+    TRIBUTARY_ASSERT(weight > 0, "a party with the weight 0 has no turns");
+    balance_ = quantum();
   }
-  ~TurnShare() { --parties_->count; }
+  ~TurnShare() { parties_->weights.erase(weight_); }
   TurnShare(const TurnShare&) = delete;
   TurnShare& operator=(const TurnShare&) = delete;
 
-  void set_weight(std::uint32_t weight) noexcept {
+  void set_weight(std::uint32_t weight) {
     TRIBUTARY_ASSERT(weight > 0, "a party with the weight 0 has no turns");
-    quantum_ = kTurnBytesPerRound * weight;
+    if (*weight_ == weight) return;
+    parties_->weights.erase(weight_);
+    weight_ = parties_->weights.insert(weight);
   }
   /// True if the party may go on in this round. Rounds have ascending numbers: all channels of the party count the same
   /// rounds.
@@ -60,9 +67,10 @@ class TurnShare {
     if (alone()) return true;
     TRIBUTARY_ASSERT(round >= round_, "a share has seen round {}, and its thread is in round {}", round_, round);
     if (const std::uint64_t rounds = round - std::exchange(round_, round); rounds > 0) {
-      constexpr std::uint64_t kRoundsToPayAll = kTurnDebtMax / kTurnBytesPerRound + 1;
-      balance_ += static_cast<std::int64_t>(std::min(rounds, kRoundsToPayAll)) * quantum_;
-      balance_ = std::min(balance_, quantum_);
+      const std::int64_t bytes = quantum();
+      const auto rounds_to_pay_all = static_cast<std::uint64_t>(kTurnDebtMax / bytes + 2);
+      balance_ += static_cast<std::int64_t>(std::min(rounds, rounds_to_pay_all)) * bytes;
+      balance_ = std::min(balance_, bytes);
     }
     if (balance_ > 0) return true;
     if (std::exchange(waited_in_, round) != round) {
@@ -85,10 +93,15 @@ class TurnShare {
   }
 
  private:
-  [[nodiscard]] bool alone() const noexcept { return parties_->count == 1; }
+  [[nodiscard]] bool alone() const noexcept { return parties_->weights.size() == 1; }
+  /// The bytes of one round.
+  [[nodiscard]] std::int64_t quantum() const noexcept {
+    const std::int64_t least = *parties_->weights.begin(), greatest = *parties_->weights.rbegin();
+    return *weight_ * std::max({kTurnBytesPerRound / greatest, kTurnBytesOfCall / least, std::int64_t{1}});
+  }
 
   const std::shared_ptr<TurnParties> parties_;
-  std::int64_t quantum_ = 0;
+  std::multiset<std::uint32_t>::iterator weight_;  // in parties_
   std::int64_t balance_ = 0;  // bytes that the party may still move in this round; negative: its debt
   std::uint64_t round_ = 0;
   std::uint64_t waits_ = 0;
