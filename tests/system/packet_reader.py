@@ -65,6 +65,7 @@ class PayloadReader(PacketReader):
     def kinds(self) -> dict[str, bool]:
         """Ends the reading, and returns the kinds of data that the payloads show. The vectors repeat themselves."""
         payloads = self.payloads()
-        longest = max(self.tcp + self.udp, key=len)
+        most = max(self.tcp, self.udp, key=lambda some: sum(map(len, some)))
+        longest = max(most[len(most) // 2:], key=len)  # the first packets may be long, too
         probe = longest[len(longest) // 2:][:PROBE_BYTES]
         return {"frames": payloads.count(FRAME) > 20, "tokens": TOKEN.search(payloads) is not None, "gradients": payloads.count(probe) > 10}

@@ -9,6 +9,7 @@ changes one bit.
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
