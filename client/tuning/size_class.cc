@@ -291,6 +291,7 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
     chosen_us_ = best_us_;
     rest_until_ = balance_at_ = now;
     not_before_ = {};
+    ranks_deferred_us_ = 0;
     rest_ = kRestFirst;
   }
   if (best_.path == Path::split) {
@@ -381,8 +382,7 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
 }
 
 /// Defers the first trial of the ranks alone if the model can be trusted to say what it would cost. Returns whether the
-/// trial must still wait. Only the time of operations counts: a job that computes for long between two operations makes
-/// as few of them by the trial as a job that does not.
+/// trial must still wait. Only the time of operations counts: pauses between operations do not bring the trial nearer.
 bool Adaptation::SizeClass::defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks) {
   const bool first = not_before_[static_cast<std::size_t>(Path::ranks)] == TimePoint{};
   if (!first || figures.trees_gbits <= 0) return false;

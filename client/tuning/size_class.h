@@ -118,8 +118,8 @@ class Adaptation::SizeClass {
   TimePoint sudden_at_{};  // time from which on a single operation may decide again
   Duration sudden_rest_ = kRestFirst;
   double spent_us_ = 0;
-  double ranks_deferred_us_ =
-      0;  // the first trial of the ranks alone waits until spent_us_ is as much; 0: not deferred
+  /// The first trial of the ranks alone waits until spent_us_ is as much; 0: it is not deferred.
+  double ranks_deferred_us_ = 0;
   Duration rest_ = kRestFirst;
 };
 

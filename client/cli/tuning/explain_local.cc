@@ -54,7 +54,7 @@ LocalAnswer local_answer_of(const ExplainOptions& options) {
   } else if (options.ranks > cores) {
     answer.no_attach = fmt::format("there are more ranks ({}) than cores ({})", options.ranks, cores);
   } else if (!variable_is("TRIBUTARY_CMA", "on") && !tuning::attach_is_quick()) {
-    answer.no_attach = "copies by the kernel are slow on this machine";
+    answer.no_attach = tuning::kAttachIsSlow;
   }
   answer.attaches = answer.no_attach.empty();
   answer.plain = tuning::way_of(options.collective, answer.offered_bytes, false, answer.attaches);

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <utility>
 
 #include "client/tuning/attach_speed.h"
 
@@ -37,9 +36,12 @@ Attachment::Attachment(const Places& places, std::uint32_t rank, std::uint32_t r
       rank_(rank),
       ranks_(ranks),
       processes_(processes),
-      possible_(rule.forbidden == nullptr && processes.size() == ranks),
-      if_quick_(rule.if_quick) {
+      possible_(rule.forbidden == nullptr && processes.size() == ranks) {
   if (rule.forbidden != nullptr) why_not_ = rule.forbidden;
+  if (possible_ && rule.if_quick && !tuning::attach_is_quick()) {
+    possible_ = false;
+    why_not_ = tuning::kAttachIsSlow;
+  }
   if (!possible_) return;
   for (std::uint32_t r = 0; r < ranks; ++r) pids_.push_back(r == rank ? getpid() : pid_of(processes[r]));
   while (probe_ == 0) {
@@ -54,10 +56,6 @@ bool Attachment::works() noexcept {
   while (possible_ && tried_ < ranks_) {
     if (tried_ != rank_ && !tried(tried_)) return false;
     ++tried_;
-  }
-  if (possible_ && std::exchange(if_quick_, false) && !tuning::attach_is_quick()) {
-    possible_ = false;
-    why_not_ = "copies by the kernel are slow on this machine";
   }
   return possible_;
 }

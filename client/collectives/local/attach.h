@@ -21,14 +21,14 @@ struct AttachRule {
 class Attachment {
  public:
   /// `processes` belong to LocalGroup, which keeps them; if they are empty, this rank never uses attach. The constructor
-  /// tells the other ranks the address at which they can try attach.
+  /// tells the other ranks the address at which they can try attach, unless this rank must not use it. It takes some
+  /// milliseconds if it is the first in this process that measures the kernel's speed.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
              const AttachRule& rule);
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  /// True if this rank reaches all other ranks, and should. False until it has tried all of them. The last trial takes
-  /// some milliseconds if it measures the kernel's speed.
+  /// True if this rank reaches all other ranks. False until it has tried all of them.
   [[nodiscard]] bool works() noexcept;
   /// Says, for people, why attach does not work; empty if it works or has not been tried. Any thread may call it.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
@@ -52,7 +52,6 @@ class Attachment {
   std::uint64_t probe_ = 0;  // the value that the other ranks try to read
   std::uint32_t tried_ = 0;  // how many ranks have been tried
   bool possible_;
-  bool if_quick_;  // the kernel's speed must still be measured
   std::atomic<const char*> why_not_{""};
 };
 

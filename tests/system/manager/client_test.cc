@@ -34,8 +34,8 @@ manager_client::AggregatorRegistration registration(const std::string& name) {
           .version = "test"};
 }
 
-/// Listens on loopback. For each of the answers it accepts a connection, reads some bytes and sends the answer. With "" it
-/// sends no answer until the test ends.
+/// Listens on loopback. For each of the answers it accepts a connection, reads some bytes and sends the answer. With ""
+/// it sends no answer until the test ends.
 class Impostor {
  public:
   explicit Impostor(const std::string& answer) : Impostor(std::vector{answer}) {}

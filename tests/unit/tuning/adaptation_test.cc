@@ -160,6 +160,15 @@ TEST(Adaptation, ASplitThatTakesWhatTheModelExpectsLosesAHundredthToItsFirstTria
   }
 }
 
+TEST(Adaptation, ASplitWhoseTreesBecomeSlowHasItsDeferredTrialOfTheRanksAtOnce) {
+  Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kQuarter);
+  job.run(40);
+  ASSERT_EQ(job.path(), Path::split);
+  job.world.trees_us = 20e6;
+  job.run(20);
+  EXPECT_EQ(job.path(), Path::ranks);
+}
+
 TEST(Adaptation, ASplitThatTakesLongerThanTheModelExpectsHasATrialOfTheRanksAtOnce) {
   Job job({.trees_us = 540'000, .ranks_us = 205'000, .link_us = 117'000, .cores_us = 223'000}, kQuarter);
   ASSERT_EQ(job.path(), Path::split);

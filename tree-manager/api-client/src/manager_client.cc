@@ -300,6 +300,8 @@ struct ManagerClient::Impl {
     Clock::time_point deadline;
     std::optional<Outcome> stale{};  // an answer with a lower fence, used if no better answer comes
     bool again = false;              // in this round, a manager has refused for a reason that passes by itself
+    std::optional<Outcome>
+        refusal{};  // the last such refusal, for the caller if the last try has no time for an answer
     Outcome last = fail(Errc::retry, "no manager was asked");
   };
 
@@ -374,6 +376,7 @@ struct ManagerClient::Impl {
     note_fence(shown);
     const bool again = passes_by_itself(*answer);
     call.again = call.again || again;
+    if (again) call.refusal = outcome;
     settled = !again && !stale;
     if (stale) call.stale = outcome;
     return outcome;
@@ -386,14 +389,15 @@ struct ManagerClient::Impl {
       call.again = false;
       for (std::size_t i = 0; i < urls.size(); ++i) {
         const auto left = std::chrono::ceil<Milliseconds>(call.deadline - Clock::now());
-        if (left.count() <= 0) return call.stale.value_or(call.last);
+        if (left.count() <= 0) return call.stale.value_or(call.refusal.value_or(call.last));
         bool settled = false;
         current = (first + i) % urls.size();
         call.last = ask(urls[current], call, std::min(left, share), settled);
         if (settled) return call.last;
       }
       if (call.stale) return *call.stale;
-      if (!call.again || !http.wait(kRoundPause)) return call.last;
+      if (!call.again) return Clock::now() < call.deadline ? call.last : call.refusal.value_or(call.last);
+      if (!http.wait(kRoundPause)) return call.last;
     }
   }
 

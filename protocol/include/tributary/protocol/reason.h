@@ -244,7 +244,7 @@ inline constexpr ReasonRow kReasons[]{
      "an aggregator is on a host that the topology does not have, and gets no tree",
      "correct the aggregator's host_id, or the topology"},
     {Reason::store_blocked, "store-blocked", ReasonKind::denial,
-     "the manager's store blocks an earlier change, so nothing can be changed; clients ask again for ten seconds",
+     "the manager's store blocks an earlier change, so nothing can be changed; clients ask again for some seconds",
      "look at the manager's disk or at etcd"},
 
     {Reason::no_key, "no-key", ReasonKind::denial,
