@@ -84,6 +84,11 @@ void set_options(int socket, const TcpSettings& settings) noexcept {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, IPPROTO_TCP, kTcpRtoMinUs, kLossNoticedUs);
   set_option(socket, IPPROTO_TCP, kTcpDelackMaxUs, kAcknowledgedUs);
+  if (settings.traffic_class != 0) {
+    const int traffic_class = settings.traffic_class;
+    set_option(socket, IPPROTO_IP, IP_TOS, traffic_class);
+    set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, traffic_class);  // fails on a socket of IPv4, without harm
+  }
   const auto user_timeout_ms = duration_cast<std::chrono::milliseconds>(settings.user_timeout).count();
   if (user_timeout_ms > 0) set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(user_timeout_ms));
   const auto idle_s = duration_cast<std::chrono::seconds>(settings.keepalive).count();

@@ -95,6 +95,12 @@ std::uint64_t go_on(Session& session, const Groups& groups, double seconds) {
   return rounds;
 }
 
+/// Returns a text about collectives that the table does not offer.
+std::string without(const CollNetTable& table) {
+  return std::string(table.has_all_gather() ? "" : ", no allgather") +
+         (table.has_reduce_scatter() ? "" : ", no reducescatter");
+}
+
 void close_groups(Session& session, Groups& groups) {
   if (session.rank() % 2 == 1) std::ranges::reverse(groups);
   for (const auto& group : groups) session.service().run([&] { group->close(); });
@@ -128,7 +134,7 @@ bool check_collectives(Session& session) {
   close_groups(session, groups);
   say(session.rank(), "collectives: " + std::to_string(operations.size() / 2) + " types and operators, " +
                           std::to_string(groups.size()) + " communicators, " + std::to_string(ended) +
-                          " operations, all exact" +
+                          " operations, all exact" + without(session.collnet()) +
                           (rounds > 0 ? "; " + std::to_string(rounds) + " further rounds" : ""));
   return true;
 }

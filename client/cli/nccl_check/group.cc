@@ -141,7 +141,7 @@ void Group::finish(void* request) {
 // Checks windows as NCCL makes them: they begin and end anywhere, and may contain parts of several ranks, or only of
 // another rank.
 void Group::check_windows() {
-  if (!session_.collnet().has_windows()) return;
+  const bool gathers = session_.collnet().has_all_gather(), scatters = session_.collnet().has_reduce_scatter();
   const std::size_t per_rank = 3000 * sizeof(float);
   const std::size_t all = per_rank * static_cast<std::size_t>(session_.ranks());
   for (const auto& [offset, bytes] : {std::pair{std::size_t{0}, all},
@@ -149,8 +149,8 @@ void Group::check_windows() {
                                       {per_rank / 2, per_rank},
                                       {all - 64, std::size_t{64}},
                                       {per_rank / 4, all / 2}}) {
-    check_gather_window(per_rank, offset, std::min(bytes, all - offset));
-    check_scatter_window(per_rank, offset, std::min(bytes, all - offset));
+    if (gathers) check_gather_window(per_rank, offset, std::min(bytes, all - offset));
+    if (scatters) check_scatter_window(per_rank, offset, std::min(bytes, all - offset));
   }
 }
 

@@ -153,8 +153,13 @@ class CollNetOf final : public CollNetTable {
                     void* send_memory, void* receive_memory, void** request) override {
     return call_reduce(table_.all_reduce, comm, send, receive, count, type, op, send_memory, receive_memory, request);
   }
-  [[nodiscard]] bool has_windows() const override {
-    return requires { table_.all_gather; };
+  [[nodiscard]] bool has_all_gather() const override {
+    if constexpr (requires { table_.all_gather; }) return table_.all_gather != nullptr;
+    return false;
+  }
+  [[nodiscard]] bool has_reduce_scatter() const override {
+    if constexpr (requires { table_.reduce_scatter; }) return table_.reduce_scatter != nullptr;
+    return false;
   }
   Result all_gather(void* comm, void* send, abi::Part part, std::size_t bytes_per_rank, std::size_t offset,
                     std::size_t bytes, void* memory, void** request) override {

@@ -58,7 +58,8 @@ class CollNetTable {
   virtual Result all_reduce(void* comm, void* send, void* receive, std::size_t count, abi::DataType type, abi::RedOp op,
                             void* send_memory, void* receive_memory, void** request) = 0;
   /// True for versions with all_gather and reduce_scatter (from v8 on).
-  [[nodiscard]] virtual bool has_windows() const = 0;
+  [[nodiscard]] virtual bool has_all_gather() const = 0;
+  [[nodiscard]] virtual bool has_reduce_scatter() const = 0;
   virtual Result all_gather(void* comm, void* send, abi::Part part, std::size_t bytes_per_rank, std::size_t offset,
                             std::size_t bytes, void* memory, void** request) = 0;
   virtual Result reduce_scatter(void* comm, abi::Part part, void* receive, std::size_t bytes_per_rank,

@@ -16,6 +16,7 @@
 #include "client/plugins/nccl/rdma_port.h"
 #include "client/plugins/nccl/settings.h"
 #include "client/plugins/nccl/wire.h"
+#include "client/plugins/nccl/wrapped_devices.h"
 
 namespace tributary::nccl {
 namespace {
@@ -82,7 +83,7 @@ SocketCounts socket_counts_of(const std::filesystem::path& folder, const std::st
 NetDevice describe_interface(const std::string& name, const std::string& address) {
   const std::filesystem::path folder = "/sys/class/net/" + name;
   NetDevice device;
-  device.name = name;
+  device.name = device.interface = name;
   device.address = address;
   device.pci_path = pci_path_of(folder);
   device.guid = guid_of(folder, name);
@@ -168,8 +169,11 @@ const std::vector<NetDevice>& devices() {
 
 const NetDevice* collective_device_at(int index) {
   if (index < 0 || index >= kCollectiveDevices) return nullptr;
-  const NetDevice* const own = device_at(index);
-  return own != nullptr ? own : device_at(0);
+  const auto* const wrapped = wrapped_devices();
+  const auto& list = wrapped != nullptr ? *wrapped : devices();
+  if (list.empty()) return nullptr;
+  const auto at = static_cast<std::size_t>(index);
+  return &list[at < list.size() ? at : 0];
 }
 
 const NetDevice* device_at(int index) {

@@ -11,12 +11,15 @@
 namespace tributary::nccl {
 
 struct NetDevice {
-  std::string name;      // name of the interface
-  std::string address;   // numeric address; IPv4 if the interface has both kinds
-  std::string pci_path;  // folder in /sys; empty for an interface that is not a PCI device
+  std::string name;       // name of the interface, or of a wrapped plugin's device
+  std::string interface;  // interface for the collectives' connections; empty: the library chooses it
+  std::string address;    // numeric address; IPv4 if the interface has both kinds
+  std::string pci_path;   // folder in /sys; empty for an interface that is not a PCI device
   std::uint64_t guid = 0;
   int speed_mbps = 0;
   int port = 1;
+  float latency_us = 0;  // 0: not known, and NCCL then assumes a network's latency
+  int pointer_support = abi::kPointerHost;
   std::string rdma_device;     // RDMA device of this port; empty if messages do not go over verbs
   SocketCounts socket_counts;  // number of sockets per TCP connection that listens here
 };
@@ -35,8 +38,9 @@ struct NetDevice {
 /// different numbers.
 inline constexpr int kCollectiveDevices = 8;
 
-/// Returns the net device for this index, or nullptr if the index is out of range. A host with fewer devices repeats
-/// its first device: NCCL knows devices by their names, so it sees that device several times.
+/// Returns the net device for this index, or nullptr if the index is out of range: a device of the wrapped plugin if
+/// there is one (wrapped/). A host with fewer devices repeats its first device: NCCL knows devices by their names, so
+/// it sees that device several times.
 [[nodiscard]] const NetDevice* collective_device_at(int index);
 
 inline constexpr int kReceivesMax = 1;  // no grouped receives: see p2p/receive_comm.h
@@ -51,10 +55,10 @@ void describe(const NetDevice& device, int index, Properties& to) {
   to.name = const_cast<char*>(device.name.c_str());  // NCCL only reads the name
   to.pci_path = device.pci_path.empty() ? nullptr : const_cast<char*>(device.pci_path.c_str());
   to.guid = device.guid;
-  to.pointer_support = abi::kPointerHost;
+  to.pointer_support = device.pointer_support;
   to.speed_mbps = device.speed_mbps;
   to.port = device.port;
-  to.latency_us = 0;  // unknown: NCCL then assumes a latency for a network
+  to.latency_us = device.latency_us;
   to.comms_max = kCommsMax;
   to.receives_max = kReceivesMax;
   if constexpr (requires { to.virtual_device; }) {

@@ -44,6 +44,13 @@ PacketSecurity security() {
   return text.empty() ? PacketSecurity::off : parse_packet_security(text).value_or(PacketSecurity::encrypt);
 }
 
+/// Returns the time that a text holds in seconds, or `otherwise` if it holds none.
+std::chrono::milliseconds seconds_in(const std::string& text, std::chrono::milliseconds otherwise) {
+  const double seconds = std::strtod(text.c_str(), nullptr);
+  if (!(seconds >= 0.001)) return otherwise;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
+}
+
 }  // namespace
 
 PluginSettings read_settings() {
@@ -51,10 +58,9 @@ PluginSettings read_settings() {
   settings.interfaces = split(of_library("TRIBUTARY_IFNAME", "ifname"));
   settings.nccl_interfaces = InterfaceFilter(variable("NCCL_SOCKET_IFNAME"));
   // Ignore a wrong value here: libtributary refuses it with its own error when it makes a group.
-  if (const double seconds = std::strtod(of_library("TRIBUTARY_TIMEOUT", "timeout").c_str(), nullptr);
-      seconds >= 0.001) {
-    settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
-  }
+  settings.timeout = seconds_in(of_library("TRIBUTARY_TIMEOUT", "timeout"), settings.timeout);
+  settings.connect_limit =
+      std::min(seconds_in(variable("TRIBUTARY_NCCL_CONNECT_TIMEOUT"), settings.connect_limit), settings.timeout);
   settings.metrics_file = variable("TRIBUTARY_NCCL_METRICS");
   if (const auto at = settings.metrics_file.find("%p"); at != std::string::npos) {
     settings.metrics_file.replace(at, 2, std::to_string(::getpid()));
@@ -66,6 +72,23 @@ PluginSettings read_settings() {
   settings.link_rate = service::parse_rate(of_library("TRIBUTARY_LINK_RATE", "link_rate")).value_or(0);
   settings.security = security();
   return settings;
+}
+
+CollectiveChoice collective_choice() {
+  CollectiveChoice choice;
+  const std::vector<std::string> words = split(variable("TRIBUTARY_NCCL_COLLECTIVES"));
+  if (words.empty()) return choice;
+  choice.all_gather = choice.reduce_scatter = false;
+  for (const std::string& word : words) {
+    if (word == "allgather") {
+      choice.all_gather = true;
+    } else if (word == "reducescatter") {
+      choice.reduce_scatter = true;
+    } else if (word != "allreduce") {
+      choice.unknown = word;
+    }
+  }
+  return choice;
 }
 
 const PluginSettings& settings() {

@@ -45,10 +45,11 @@ std::string interface_of(const std::string& addresses, std::uint32_t turn) {
 
 CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
                        const cli::LocalCluster* cluster, const cli::Environment& variables,
-                       const std::map<std::uint32_t, cli::Environment>& of_one) {
+                       const std::map<std::uint32_t, cli::Environment>& of_one, const std::string& plugin) {
   const auto port = cli::free_port();
   if (!port) throw std::runtime_error(port.error().message);
-  std::vector<std::string> command{TRIBUTARY_NCCL_CHECK, "--plugin", TRIBUTARY_NCCL_PLUGIN};
+  std::vector<std::string> command{TRIBUTARY_NCCL_CHECK, "--plugin",
+                                   plugin.empty() ? std::string(TRIBUTARY_NCCL_PLUGIN) : plugin};
   command.insert(command.end(), arguments.begin(), arguments.end());
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     cli::Environment environment = cli::current_environment();

@@ -15,10 +15,10 @@ namespace tributary::nccl_test {
 class CheckRanks {
  public:
   /// Starts the ranks; `cluster` may be nullptr. Logs go to the folder. `of_one` holds variables for single ranks,
-  /// which override the variables for all ranks.
+  /// which override the variables for all ranks. `plugin` is a path; empty: the build's plugin.
   CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
              const cli::LocalCluster* cluster, const cli::Environment& variables = {},
-             const std::map<std::uint32_t, cli::Environment>& of_one = {});
+             const std::map<std::uint32_t, cli::Environment>& of_one = {}, const std::string& plugin = {});
 
   /// Waits; returns true if all ranks have ended with 0 in time. Kills the ranks that still run.
   [[nodiscard]] bool all_good(std::chrono::seconds limit);

@@ -85,6 +85,28 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
   if (loaded == 0) GTEST_SKIP() << "no NCCL that shows its symbols: " << reasons;
 }
 
+// NCCL itself takes the calls of a wrapped plugin, and CollNet of this plugin over the wrapped plugin's devices.
+TEST(NcclLoader, TakesAnotherPluginsMessagesAndThisPluginsCollNet) {
+  chaos::Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
+  int loaded = 0;
+  for (const std::string& library : libraries()) {
+    cli::Environment environment = cli::current_environment();
+    cluster->add_to(environment, 0);
+    environment["TRIBUTARY_NCCL_NET"] = PARCEL_ALL;
+    const Load one = load(library, workshop.folder() + "/loader.log", std::move(environment));
+    if (one.code == kExitSkipped) continue;
+    ++loaded;
+    EXPECT_EQ(one.code, 0) << library << "\n" << one.log;
+    const std::string net = one.found("NET/Tributary : net (v[0-9]+): point-to-point by ");
+    EXPECT_FALSE(net.empty()) << library << "\n" << one.log;
+    EXPECT_EQ(one.found(R"(\(Parcel, (v[0-9]+)\))"), net) << library << "\n" << one.log;
+    EXPECT_EQ(one.found("NET/Tributary : CollNet (v[0-9]+) is ready"), net) << library << "\n" << one.log;
+    EXPECT_EQ(one.log.find("NCCL WARN"), std::string::npos) << library << "\n" << one.log;
+  }
+  if (loaded == 0) GTEST_SKIP() << "no NCCL that shows its symbols";
+}
+
 // A version that compares the numbers of CollNet devices ends a job if one host has no such device.
 TEST(NcclLoader, KeepsCollNetWhereNoManagerAnswers) {
   chaos::Workshop workshop;

@@ -47,6 +47,15 @@ TEST(NcclPlugin, SumsInTheNetworkThroughTheTablesOfEveryVersion) {
   }
 }
 
+TEST(NcclPlugin, HasASecondNameForRccl) {
+  Workshop workshop;
+  const std::filesystem::path plugin = TRIBUTARY_NCCL_PLUGIN;
+  CheckRanks ranks(2, {"--without-collnet", "--connections", "1"}, workshop.folder(), nullptr, {}, {},
+                   plugin.parent_path() / "librccl-net-tributary.so");
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  EXPECT_EQ(count(ranks.output(), "Loaded net plugin tributary (v12)"), 2U);
+}
+
 TEST(NcclPlugin, LeavesProductsOfFloatsToNcclWhereNumericsAreExact) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);

@@ -1,17 +1,12 @@
 // The tables' answers about GPU memory, and their use of it, in a process that has a CUDA driver: a fake one
 // (tests/fakes/cuda/fake_cuda.h).
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,24 +15,25 @@
 #include "client/plugins/nccl/collective/collnet.h"
 #include "client/plugins/nccl/p2p/net.h"
 #include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/system/nccl/granting_manager.h"
 
 namespace tributary::nccl {
 
 extern "C" {
-extern const abi::NetV12 ncclNetPlugin_v12;
-extern const abi::NetV11 ncclNetPlugin_v11;
-extern const abi::NetV10 ncclNetPlugin_v10;
-extern const abi::NetV9 ncclNetPlugin_v9;
-extern const abi::NetV8 ncclNetPlugin_v8;
-extern const abi::NetV7 ncclNetPlugin_v7;
-extern const abi::NetV6 ncclNetPlugin_v6;
-extern const abi::CollNetV12 ncclCollNetPlugin_v12;
-extern const abi::CollNetV11 ncclCollNetPlugin_v11;
-extern const abi::CollNetV10 ncclCollNetPlugin_v10;
-extern const abi::CollNetV9 ncclCollNetPlugin_v9;
-extern const abi::CollNetV8 ncclCollNetPlugin_v8;
-extern const abi::CollNetV7 ncclCollNetPlugin_v7;
-extern const abi::CollNetV6 ncclCollNetPlugin_v6;
+extern abi::NetV12 ncclNetPlugin_v12;
+extern abi::NetV11 ncclNetPlugin_v11;
+extern abi::NetV10 ncclNetPlugin_v10;
+extern abi::NetV9 ncclNetPlugin_v9;
+extern abi::NetV8 ncclNetPlugin_v8;
+extern abi::NetV7 ncclNetPlugin_v7;
+extern abi::NetV6 ncclNetPlugin_v6;
+extern abi::CollNetV12 ncclCollNetPlugin_v12;
+extern abi::CollNetV11 ncclCollNetPlugin_v11;
+extern abi::CollNetV10 ncclCollNetPlugin_v10;
+extern abi::CollNetV9 ncclCollNetPlugin_v9;
+extern abi::CollNetV8 ncclCollNetPlugin_v8;
+extern abi::CollNetV7 ncclCollNetPlugin_v7;
+extern abi::CollNetV6 ncclCollNetPlugin_v6;
 }
 
 namespace {
@@ -100,47 +96,6 @@ TEST(Pointers, MessagesRefuseMemoryOfAGpu) {
   EXPECT_EQ(net::close_listen(listening), success);
 }
 
-/// A manager that grants every request, because without a grant no group exists. It has no trees.
-class Manager {
- public:
-  Manager() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof at;
-    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&at), length), 0);
-    EXPECT_EQ(::listen(socket_, 8), 0);
-    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &length), 0);
-    const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
-    ::setenv("TRIBUTARY_MANAGER", url.c_str(), 1);
-    server_ = std::thread([this] { serve(); });
-  }
-  ~Manager() {
-    ::unsetenv("TRIBUTARY_MANAGER");
-    ::shutdown(socket_, SHUT_RDWR);  // ends accept()
-    server_.join();
-    ::close(socket_);
-  }
-  Manager(const Manager&) = delete;
-  Manager& operator=(const Manager&) = delete;
-
- private:
-  void serve() const {
-    constexpr std::string_view kAnswer =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-        "Connection: close\r\nContent-Length: 2\r\n\r\n{}";
-    for (int one = ::accept(socket_, nullptr, nullptr); one >= 0; one = ::accept(socket_, nullptr, nullptr)) {
-      std::array<char, 4096> request{};
-      (void)!::read(one, request.data(), request.size());
-      (void)!::write(one, kAnswer.data(), kAnswer.size());
-      ::shutdown(one, SHUT_WR);
-      ::close(one);
-    }
-  }
-  const int socket_;
-  std::thread server_;
-};
-
 /// One of two ranks, which run on separate threads.
 class Rank {
  public:
@@ -188,7 +143,7 @@ void reduce_on_the_gpu(void* comm, float value) {
 /// NCCL itself uses only memory that the properties offer; other callers of the tables may use all kinds that the
 /// library supports.
 TEST(Pointers, CollectivesTakeMemoryOfAGpuAndNoDmaBuf) {
-  const Manager manager;
+  const GrantingManager manager;
   fake_cuda::reset();
   std::array<Rank, 2> ranks;
   const std::array<void*, 2> handles{ranks[0].listen(), ranks[1].listen()};

@@ -47,6 +47,22 @@ inline constexpr unsigned long kAll = ~0UL;
 using Logger = void (*)(LogLevel level, unsigned long subsystems, const char* file, int line, const char* format, ...);
 using ProfilerCallback = Result (*)(void** event, int type, void* parent, std::int64_t plugin, void* extra);
 
+namespace profiler {
+inline constexpr int kStart = 0, kStop = 1;  // kinds of calls
+inline constexpr std::int64_t kSocketPlugin =
+    (2 << 16) | 1;  // the caller is a socket transport; version 1 of its events
+}  // namespace profiler
+inline constexpr std::uint8_t kSocketEvent = 1;
+/// ncclProfilerNetSockDescr_v1_t.
+struct SocketEvent {
+  std::uint8_t type;
+  alignas(8) int descriptor;
+  int operation;
+  std::size_t bytes;
+};
+static_assert(sizeof(SocketEvent) == 24 && offsetof(SocketEvent, descriptor) == 8 &&
+              offsetof(SocketEvent, operation) == 12 && offsetof(SocketEvent, bytes) == 16);
+
 inline constexpr int kPointerHost = 0x1;
 inline constexpr int kPointerCuda = 0x2;
 inline constexpr int kPointerDmaBuf = 0x4;
@@ -64,6 +80,7 @@ struct DeviceHandle {
 };
 static_assert(sizeof(DeviceHandle) == 32 && offsetof(DeviceHandle, handle) == 8);
 
+inline constexpr int kNoTrafficClass = -1;  // NCCL's number where the application has set none
 struct CommConfig {
   int traffic_class;
 };

@@ -24,7 +24,16 @@ struct PropertiesV6 {
 static_assert(sizeof(PropertiesV6) == 48 && offsetof(PropertiesV6, speed_mbps) == 28 &&
               offsetof(PropertiesV6, receives_max) == 44);
 
-struct PropertiesV7 : PropertiesV6 {
+struct PropertiesV7 {
+  char* name;
+  char* pci_path;
+  std::uint64_t guid;
+  int pointer_support;
+  int speed_mbps;
+  int port;
+  float latency_us;
+  int comms_max;
+  int receives_max;
   int net_device_type;
   int net_device_version;
 };

@@ -16,6 +16,7 @@
 #include "client/plugins/nccl/collective/window.h"
 #include "client/plugins/nccl/guard.h"
 #include "client/plugins/nccl/loader.h"
+#include "client/plugins/nccl/settings.h"
 #include "tributary/protocol/numerics.h"
 #include "tributary/protocol/reason.h"
 
@@ -112,6 +113,8 @@ abi::Result init(int version, void** context, abi::Logger logger) {
     set_logger(logger);
     if (context != nullptr) *context = nullptr;
     note_loader(logger);
+    if (const std::string word = collective_choice().unknown; !word.empty())
+      warn("TRIBUTARY_NCCL_COLLECTIVES has the word " + word + ", which is not allreduce, allgather or reducescatter");
     info("CollNet v" + std::to_string(version) +
          " is ready: sums go through the network if rank 0 finds a manager; libtributary " +
          std::to_string(TRIBUTARY_VERSION_MAJOR) + "." + std::to_string(TRIBUTARY_VERSION_MINOR) + "." +

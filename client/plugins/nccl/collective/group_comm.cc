@@ -1,6 +1,8 @@
 #include "client/plugins/nccl/collective/group_comm.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 
 #include "client/plugins/nccl/collective/farewell.h"
@@ -16,24 +18,57 @@ namespace {
 /// With several devices, each group uses its own device. With one device, the library itself chooses the interface.
 tributary_config config_of(int device) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-  if (devices().size() > 1 || settings().interfaces.size() > 1)
-    config.interface_name = collective_device_at(device)->name.c_str();
+  const std::string& interface = collective_device_at(device)->interface;
+  if (!interface.empty() && (devices().size() > 1 || settings().interfaces.size() > 1))
+    config.interface_name = interface.c_str();
   return config;
 }
 
-/// Waits until every rank has come, and compares the link rates that the nodes' tuners use. Returns true if all ranks
-/// met and all rates are equal. All ranks get the same answer.
-bool meets_alike(tributary_comm* comm) {
+/// The time at which connect() must have ended. NCCL's abort cannot interrupt a call of the plugin, but waits for it.
+class ConnectLimit {
+ public:
+  [[nodiscard]] bool is_over() const { return Clock::now() >= until_; }
+  /// Lets the library ask while the ranks meet.
+  void put_into(tributary_config& config) {
+    config.still_wanted = [](void* limit) { return static_cast<const ConnectLimit*>(limit)->is_over() ? 0 : 1; };
+    config.still_wanted_context = this;
+  }
+  [[nodiscard]] std::int64_t rest_ns() const {
+    return std::max<std::int64_t>(0, std::chrono::nanoseconds(until_ - Clock::now()).count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until_ = Clock::now() + settings().connect_limit;
+};
+
+/// The link rates that the nodes' tuners use: of this node, and the greatest ones. The second number of a pair stands
+/// for the least rate.
+struct LinkRates {
+  std::array<std::uint64_t, 2> mine{};
+  std::array<std::uint64_t, 2> greatest{};
+};
+
+/// Waits until every rank has come and the greatest rates are known.
+tributary_status exchange(tributary_comm* comm, LinkRates& rates, const ConnectLimit& limit) {
+  tributary_request* request = nullptr;
+  const auto started = tributary_all_reduce(rates.mine.data(), rates.greatest.data(), rates.mine.size(),
+                                            TRIBUTARY_UINT64, TRIBUTARY_MAX, comm, &request);
+  return started != TRIBUTARY_OK ? started : tributary_wait(request, limit.rest_ns());
+}
+
+/// Waits until every rank has come, and compares the link rates. Returns true if all ranks met and all rates are equal.
+/// All ranks get the same answer. `rates` must live until the communicator has ended.
+bool meets_alike(tributary_comm* comm, LinkRates& rates, const ConnectLimit& limit) {
   const bool by_model = settings().tuner && !TunerTable::process();
   const std::uint64_t rate = by_model ? link_rate_here() : 0;
-  const std::array<std::uint64_t, 2> mine{rate, UINT64_MAX - rate};
-  std::array<std::uint64_t, 2> greatest{};
-  const auto status =
-      tributary_all_reduce(mine.data(), greatest.data(), mine.size(), TRIBUTARY_UINT64, TRIBUTARY_MAX, comm, nullptr);
-  if (status != TRIBUTARY_OK) {
-    warn(std::string("the group did not come up whole: ") + tributary_last_error(comm));
+  rates.mine = {rate, UINT64_MAX - rate};
+  if (exchange(comm, rates, limit) != TRIBUTARY_OK) {
+    warn(std::string("the group did not come up whole: ") +
+         (limit.is_over() ? "a rank did not come within TRIBUTARY_NCCL_CONNECT_TIMEOUT" : tributary_last_error(comm)));
     return false;
   }
+  const auto& greatest = rates.greatest;
   const std::uint64_t least = UINT64_MAX - greatest[1];
   if (least == greatest[0]) return true;
   warn("CollNet stays off: the nodes' links have rates from " + std::to_string(least / 1'000'000) + " to " +
@@ -54,17 +89,20 @@ abi::Result GroupComm::make_id(int device, tributary_unique_id& id) {
 }
 
 std::unique_ptr<GroupComm> GroupComm::connect(int device, const tributary_unique_id& id, int ranks, int rank) {
-  const tributary_config config = config_of(device);
+  ConnectLimit limit;
+  tributary_config config = config_of(device);
+  limit.put_into(config);
+  LinkRates rates;  // declared before `comm`, which may use it until its end
   tributary_comm* made = nullptr;
   if (tributary_comm_init_rank_config(&made, ranks, &id, rank, &config) != TRIBUTARY_OK) {
-    warn("rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-         " could not join its group: " + tributary_last_error(nullptr));
+    warn("rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " could not join its group" +
+         (limit.is_over() ? " within TRIBUTARY_NCCL_CONNECT_TIMEOUT: " : ": ") + tributary_last_error(nullptr));
     return nullptr;
   }
   std::unique_ptr<GroupComm> comm(new GroupComm(made, ranks, rank));
   // NCCL compares the outcome of this call only within each node: nodes with different outcomes would wait for each
   // other without end. So no rank returns before every rank has come here. If a rank is missing, all ranks fail.
-  if (!meets_alike(made)) return nullptr;
+  if (!meets_alike(made, rates, limit)) return nullptr;
   comm->whole_ = true;
   Observer::process().add(made, ranks, rank);
   return comm;

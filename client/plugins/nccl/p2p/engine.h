@@ -19,8 +19,10 @@ namespace tributary::nccl {
 
 class Engine {
  public:
-  /// Opens a transport over the wire that wire() returns. The error is a whole sentence.
-  [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device);
+  /// Opens a transport over the wire that wire() returns. The error is a whole sentence. `traffic_class` is the class of
+  /// the packets (DSCP and ECN); 0: the system's value.
+  [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device,
+                                                                       std::uint8_t traffic_class = 0);
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   /// Returns true if connections leave this engine as bare sockets once both ends are proved.
@@ -81,15 +83,31 @@ class Settling {
   const std::shared_ptr<Engine> engine_;
 };
 
+class SendComm;
+
 /// The engines of one communicator, or of the process if NCCL gives no context. Any thread may call it.
 class NetContext {
  public:
+  /// `traffic_class` is a number of ncclConfig_t, or any other number for the system's value.
+  explicit NetContext(int traffic_class);
+  ~NetContext();
+  NetContext(const NetContext&) = delete;
+  NetContext& operator=(const NetContext&) = delete;
+
   /// Returns nullptr if the device does not exist or cannot be used. The log then has the reason.
   [[nodiscard]] std::shared_ptr<Engine> engine(int device);
 
+  /// Keeps a connection that is not open yet. NCCL holds no pointer to it: after ncclCommAbort it no longer asks, and
+  /// the end of this object ends the connection.
+  SendComm* keep(std::unique_ptr<SendComm> opening);
+  /// Gives a connection back that keep() has taken.
+  [[nodiscard]] std::unique_ptr<SendComm> take(SendComm* opening);
+
  private:
+  const std::uint8_t traffic_class_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Engine>> engines_;  // index: the device; made at the first use
+  std::vector<std::unique_ptr<SendComm>> opening_;
 };
 
 }  // namespace tributary::nccl

@@ -2,6 +2,7 @@
 #include "client/plugins/nccl/collective/collnet.h"
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
+#include "client/plugins/nccl/settings.h"
 
 namespace tributary::nccl {
 namespace {
@@ -157,8 +158,9 @@ constexpr abi::CollNetV8 make_v8() noexcept {
 namespace nccl = tributary::nccl;
 namespace abi = tributary::nccl::abi;
 
-#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) constinit const
+#define TRIBUTARY_NCCL_TABLE __attribute__((visibility("default"))) constinit
 
+extern "C" {
 TRIBUTARY_NCCL_TABLE abi::CollNetV12 ncclCollNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
 TRIBUTARY_NCCL_TABLE abi::CollNetV11 ncclCollNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();
 TRIBUTARY_NCCL_TABLE abi::CollNetV10 ncclCollNetPlugin_v10 = nccl::make_v9_and_v10<10>();
@@ -166,3 +168,28 @@ TRIBUTARY_NCCL_TABLE abi::CollNetV9 ncclCollNetPlugin_v9 = nccl::make_v9_and_v10
 TRIBUTARY_NCCL_TABLE abi::CollNetV8 ncclCollNetPlugin_v8 = nccl::make_v8();
 TRIBUTARY_NCCL_TABLE abi::CollNetV7 ncclCollNetPlugin_v7 = nccl::make_v6_and_v7<7, abi::PropertiesV7>();
 TRIBUTARY_NCCL_TABLE abi::CollNetV6 ncclCollNetPlugin_v6 = nccl::make_v6_and_v7<6, abi::PropertiesV6>();
+}  // extern "C"
+
+namespace tributary::nccl {
+namespace {
+
+/// Takes the calls out of a table that TRIBUTARY_NCCL_COLLECTIVES does not name. NCCL never chooses CollNet for a
+/// collective without a call.
+template <class Table>
+void keep_named(Table& table, const CollectiveChoice& choice) noexcept {
+  if (!choice.all_gather) table.all_gather = nullptr;
+  if (!choice.reduce_scatter) table.reduce_scatter = nullptr;
+}
+
+// NCCL reads the members when it loads the tables, so they must be right as soon as this library is loaded.
+__attribute__((constructor)) void choose_collectives() noexcept {
+  const CollectiveChoice choice = collective_choice();
+  keep_named(ncclCollNetPlugin_v12, choice);
+  keep_named(ncclCollNetPlugin_v11, choice);
+  keep_named(ncclCollNetPlugin_v10, choice);
+  keep_named(ncclCollNetPlugin_v9, choice);
+  keep_named(ncclCollNetPlugin_v8, choice);
+}
+
+}  // namespace
+}  // namespace tributary::nccl

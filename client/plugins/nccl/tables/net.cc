@@ -1,7 +1,9 @@
-// Every version of the net table. All versions call one implementation; they differ in their arguments.
+// Every version of the net table. All versions call one implementation; they differ in their arguments. If another
+// plugin is wrapped, the tables get its calls once this library is loaded.
 #include "client/plugins/nccl/p2p/net.h"
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
+#include "client/plugins/nccl/wrapped/wrap.h"
 
 namespace tributary::nccl {
 namespace {
@@ -24,12 +26,13 @@ template <int kVersion>
 Result init_old(abi::Logger logger) {
   return net::init(kVersion, nullptr, logger);
 }
-Result init_v10(abi::Logger logger, abi::ProfilerCallback) {
-  return net::init(10, nullptr, logger);
+Result init_v10(abi::Logger logger, abi::ProfilerCallback profiler) {
+  return net::init(10, nullptr, logger, nullptr, profiler);
 }
 template <int kVersion>
-Result init(void** context, std::uint64_t, abi::CommConfig*, abi::Logger logger, abi::ProfilerCallback) {
-  return net::init(kVersion, context, logger);
+Result init(void** context, std::uint64_t, abi::CommConfig* config, abi::Logger logger,
+            abi::ProfilerCallback profiler) {
+  return net::init(kVersion, context, logger, config, profiler);
 }
 
 Result listen_old(int device, void* handle, void** comm) {
@@ -42,8 +45,8 @@ Result connect_v6(int device, void* handle, void** comm) {
 Result connect_v7(int device, void* handle, void** comm, abi::DeviceHandle**) {
   return net::connect(nullptr, device, handle, comm);
 }
-Result connect_v10(int device, abi::CommConfig*, void* handle, void** comm, abi::DeviceHandle**) {
-  return net::connect(nullptr, device, handle, comm);
+Result connect_v10(int device, abi::CommConfig* config, void* handle, void** comm, abi::DeviceHandle**) {
+  return net::connect(nullptr, device, handle, comm, config);
 }
 Result connect(void* context, int device, void* handle, void** comm, abi::DeviceHandle**) {
   return net::connect(context, device, handle, comm);
@@ -62,8 +65,8 @@ template <class Size>
 Result send_old(void* comm, void* data, Size bytes, int tag, void*, void** request) {
   return net::send(comm, data, static_cast<std::size_t>(bytes), tag, request);
 }
-Result send(void* comm, void* data, std::size_t bytes, int tag, void*, void*, void** request) {
-  return net::send(comm, data, bytes, tag, request);
+Result send(void* comm, void* data, std::size_t bytes, int tag, void*, void* parent, void** request) {
+  return net::send(comm, data, bytes, tag, request, parent);
 }
 
 template <class Size>
@@ -71,8 +74,8 @@ Result receive_old(void* comm, int n, void** data, Size* bytes, int* tags, void*
   const auto first = static_cast<std::size_t>(bytes[0]);
   return net::receive(comm, n, data, &first, tags, request);
 }
-Result receive(void* comm, int n, void** data, std::size_t* bytes, int* tags, void**, void**, void** request) {
-  return net::receive(comm, n, data, bytes, tags, request);
+Result receive(void* comm, int n, void** data, std::size_t* bytes, int* tags, void**, void** parents, void** request) {
+  return net::receive(comm, n, data, bytes, tags, request, parents == nullptr ? nullptr : parents[0]);
 }
 
 Result flush(void*, int, void**, int*, void**, void** request) {
@@ -139,8 +142,9 @@ constexpr abi::NetV11AndV12<Properties, kDevices> make_v11_and_v12() noexcept {
 namespace nccl = tributary::nccl;
 namespace abi = tributary::nccl::abi;
 
-#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) constinit const
+#define TRIBUTARY_NCCL_TABLE __attribute__((visibility("default"))) constinit
 
+extern "C" {
 TRIBUTARY_NCCL_TABLE abi::NetV12 ncclNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
 TRIBUTARY_NCCL_TABLE abi::NetV11 ncclNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();
 TRIBUTARY_NCCL_TABLE abi::NetV10 ncclNetPlugin_v10 = {.name = nccl::kName,
@@ -202,3 +206,24 @@ TRIBUTARY_NCCL_TABLE abi::NetV6 ncclNetPlugin_v6 = {.name = nccl::kName,
                                                     .close_send = nccl::net::close_send,
                                                     .close_receive = nccl::net::close_receive,
                                                     .close_listen = nccl::net::close_listen};
+}  // extern "C"
+
+namespace tributary::nccl {
+namespace {
+
+// NCCL finds a table by its name, so it has no call that could choose the table's contents: they must be there as soon
+// as the library is loaded.
+__attribute__((constructor)) void wrap_other_plugin() noexcept {
+  const OtherPlugin* const other = OtherPlugin::process();
+  if (other == nullptr || !other->failure().empty()) return;
+  wrap<12>(ncclNetPlugin_v12, *other);
+  wrap<11>(ncclNetPlugin_v11, *other);
+  wrap<10>(ncclNetPlugin_v10, *other);
+  wrap<9>(ncclNetPlugin_v9, *other);
+  wrap<8>(ncclNetPlugin_v8, *other);
+  wrap<7>(ncclNetPlugin_v7, *other);
+  wrap<6>(ncclNetPlugin_v6, *other);
+}
+
+}  // namespace
+}  // namespace tributary::nccl

@@ -33,6 +33,7 @@ struct TcpSettings {
   Duration busy_poll{};                               // poll(wait) spins for this time before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for this time and yields
                                                       // to other threads, if most waits end within it; 0: never
+  std::uint8_t traffic_class = 0;    // DSCP (upper six bits) and ECN of the connections' packets; 0: the system's value
   std::string bind_address;          // numeric source of connect(), also for listen() without a host; empty: any
   std::shared_ptr<LinkKeys> keys{};  // secrets that seal the connections; nullptr: no connection is sealed
 };

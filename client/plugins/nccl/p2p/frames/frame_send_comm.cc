@@ -24,7 +24,7 @@ constexpr std::uint64_t kMemoryGroup = 1;
 FrameSendComm::FrameSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
     : SendComm(std::move(on)),
       listening_at_(to_string(to.endpoint())),
-      open_until_(transport::Clock::now() + settings().timeout),
+      open_until_(transport::Clock::now() + settings().connect_limit),
       secret_(to.secret),
       greeting_(to.secret, {.connection = std::string(kNonceDigits, '0')}) {
   for (Message& message : messages_) {
@@ -32,7 +32,7 @@ FrameSendComm::FrameSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
     free_.push_back(&message);
   }
   const auto lock = engine().lock();
-  channel_ = engine().transport().connect(to.endpoint(), *this, settings().timeout);
+  channel_ = engine().transport().connect(to.endpoint(), *this, settings().connect_limit);
   const std::uint64_t sealed_as = engine().keys().connect(secret_);
   greeting_.begin(*channel_, sealed_as != 0 ? sealed_as : kMemoryGroup);
 }
@@ -50,7 +50,8 @@ SendComm::Opening FrameSendComm::opening() {
   if (greeting_.proved()) return Opening::open;
   if (!failed_ && transport::Clock::now() > open_until_) {
     failed_ = true;
-    failure_ = listening_at_ + " has not proved that it is the listening process within TRIBUTARY_TIMEOUT.";
+    failure_ =
+        listening_at_ + " has not proved that it is the listening process within TRIBUTARY_NCCL_CONNECT_TIMEOUT.";
   }
   if (!failed_) return Opening::under_way;
   warn("cannot connect: " + failure_);

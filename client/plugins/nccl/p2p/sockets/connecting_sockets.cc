@@ -72,7 +72,8 @@ ConnectingSockets::Stage ConnectingSockets::stage() {
   }
   if (failure_.empty() && all_ready) return Stage::ready;
   if (failure_.empty() && transport::Clock::now() > until_)
-    failure_ = listening_at_ + " has not proved that it is the listening process within TRIBUTARY_TIMEOUT.";
+    failure_ =
+        listening_at_ + " has not proved that it is the listening process within TRIBUTARY_NCCL_CONNECT_TIMEOUT.";
   return failure_.empty() ? Stage::under_way : Stage::failed;
 }
 

@@ -25,7 +25,7 @@ SocketSendComm::SocketSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
   }
   settling_.emplace(shared_engine());
   const auto lock = engine().lock();
-  connecting_.emplace(engine(), to, settings().timeout);
+  connecting_.emplace(engine(), to, settings().connect_limit);
 }
 
 SocketSendComm::~SocketSendComm() {
