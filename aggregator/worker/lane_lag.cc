@@ -37,6 +37,7 @@ LaneLag::Duration LaneLag::contributed(std::uint32_t child, std::uint64_t sequen
   of.lag += (lag - of.lag) / 8;
   of.longest = std::max(of.longest, lag);
   segment.arrived |= bit;
+  segment.latest = now;
   if (segment.arrived != everyone_) return lag;
   ++of.last;
   segment.arrived = 0;
@@ -55,7 +56,7 @@ LaneLag::Wait LaneLag::oldest() const noexcept {
     if (segment.arrived != 0 && (oldest == nullptr || segment.sequence < oldest->sequence)) oldest = &segment;
   }
   if (oldest == nullptr) return {};
-  return {.missing = everyone_ & ~oldest->arrived, .since = oldest->opened};
+  return {.missing = everyone_ & ~oldest->arrived, .since = oldest->opened, .latest = oldest->latest};
 }
 
 }  // namespace tributary::aggregator

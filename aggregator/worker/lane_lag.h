@@ -42,6 +42,7 @@ class LaneLag {
   struct Wait {
     std::uint64_t missing = 0;  // a bit for each child; 0: no segment waits
     TimePoint since{};          // time of the segment's first contribution
+    TimePoint latest{};         // time of its latest contribution
   };
 
   /// `children`: 1 to 64. `window`: the most segments that can be incomplete at once.
@@ -58,7 +59,7 @@ class LaneLag {
 
  private:
   struct Segment {
-    TimePoint opened{};
+    TimePoint opened{}, latest{};
     std::uint64_t sequence = 0;
     std::uint64_t arrived = 0;  // a bit for each child; 0: the segment has not begun, or all contributions came
   };

@@ -43,6 +43,16 @@ std::unique_ptr<transport::KeptMemory> lend(transport::Transport& transport, con
   return range ? lender->lend(memory.bytes().data(), std::move(*range)) : nullptr;
 }
 
+/// Asks late ranks what they do; `of` has a bit for each. A child that does not read fills its own queue, and gets no more
+/// questions.
+void want_words(std::span<Session* const> children, std::uint64_t of, FrameHeader question) {
+  question.count = kWantsWord;
+  for (; of != 0; of &= of - 1) {
+    Session* const session = children[static_cast<std::size_t>(std::countr_zero(of))];
+    if (session != nullptr) static_cast<void>(session->channel().send(question, {}, kNothingLent));
+  }
+}
+
 std::string_view text_of(std::span<const std::byte> payload) {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
@@ -60,6 +70,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
       form_deadline_(now + worker.settings_.form_limit),
+      bytes_up_(join.claims.window),
       pulse_(worker.settings_.pulse),
       watch_(claims_, worker.settings_, worker.metrics_),
       parent_ready_(join.claims.root) {
@@ -216,6 +227,7 @@ bool LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payloa
                    "{} sends contribution {} up, {} results came down, in a window of {}", name(), sent_up_, came_down_,
                    claims_.window);
   ++sent_up_;
+  bytes_up_.sent(h.sequence, payload.size());
   if (traced()) [[unlikely]]
     trace(SegmentMoment::sent_up, h, 0, payload.size(), worker_.transport_.now());
   if (parent_->send(h, payload, cookie_of(h, payload))) return !payload.empty();
@@ -292,7 +304,7 @@ void LaneNode::spread_report() {
 
 // A child that asks but does not read the answers fills its own queue, and gets no more answers.
 void LaneNode::child_asks(Session& session, const FrameHeader& h) {
-  if (tells_troubles(h.count)) return watch_.says(session.child(), decode_troubles(h.count), worker_.turn_time());
+  if (tells_word(h.count)) return watch_.says(session.child(), decode_word(h.count), worker_.turn_time());
   ++worker_.metrics_.asked;
   static_cast<void>(session.channel().send(header(FrameType::alive), {}, kNothingLent));
 }
@@ -399,6 +411,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
     case FrameType::result: {
       if (report_) return;
       ++came_down_;
+      bytes_up_.came(h.sequence);
       TRIBUTARY_ASSERT(came_down_ <= sent_up_, "{}: {} results came down for {} contributions", name(), came_down_,
                        sent_up_);
       const std::uint64_t before = lane_.segments_completed();
@@ -440,8 +453,7 @@ void LaneNode::parent_lost(std::string reason) {
 // Asks the parent only when the lane is ready: before that, form_deadline_ bounds the wait.
 void LaneNode::check_parent(transport::TimePoint now) {
   if (over_ || !ready_ || claims_.root) return;
-  const std::uint64_t under_way = sent_up_ - came_down_;
-  switch (pulse_.look(now, under_way > 0 || report_.has_value(), under_way * claims_.segment_bytes)) {
+  switch (pulse_.look(now, sent_up_ > came_down_ || report_.has_value(), bytes_up_.total())) {
     case LanePulse::Verdict::wait:
       return;
     case LanePulse::Verdict::ask:
@@ -455,7 +467,8 @@ void LaneNode::check_parent(transport::TimePoint now) {
 
 void LaneNode::tick(transport::TimePoint now) {
   check_parent(now);
-  if (ready_ && !over_) watch_.look(now);  // before that, children wait for others that have not joined
+  // Before the lane is ready, children wait for others that have not joined.
+  if (ready_ && !over_) want_words(children_, watch_.look(now), header(FrameType::alive));
   if (ready_ || over_ || now < form_deadline_) return;
   fail(Reason::forming_timed_out, name() + " did not form in time: " + std::to_string(joined_) + " of " +
                                       std::to_string(claims_.children) + " children joined" +

@@ -10,6 +10,7 @@
 #include "aggregator/engine/lane.h"
 #include "aggregator/worker/lane_watch.h"
 #include "aggregator/worker/worker.h"
+#include "tributary/protocol/bytes_under_way.h"
 #include "tributary/protocol/lane_loss.h"
 #include "tributary/protocol/reason.h"
 #include "tributary/transport/shared_memory.h"
@@ -107,8 +108,9 @@ class LaneNode final : public engine::LaneOutput,
   std::uint32_t left_ = 0;
   std::optional<LinkName> parent_link_;        // name that is in the link keys until the node ends
   std::uint64_t sent_up_ = 0, came_down_ = 0;  // number of contributions, and of their results
-  LanePulse pulse_;                            // watches whether the parent lives
-  LaneWatch watch_;                            // watches whether a child is late
+  BytesUnderWay bytes_up_;
+  LanePulse pulse_;  // watches whether the parent lives
+  LaneWatch watch_;  // watches whether a child is late
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;

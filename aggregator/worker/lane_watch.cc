@@ -1,5 +1,7 @@
 #include "aggregator/worker/lane_watch.h"
 
+#include <bit>
+
 #include "tributary/protocol/assert.h"
 
 namespace tributary::aggregator {
@@ -19,14 +21,27 @@ LaneWatch::~LaneWatch() {
   if (told_) tell(*told_, false, told_at_);
 }
 
-void LaneWatch::look(TimePoint now) {
-  straggler_.look(now, lag_.oldest().missing);
+std::uint64_t LaneWatch::look(TimePoint now) {
+  const LaneLag::Wait wait = lag_.oldest();
+  straggler_.look(now, wait.missing, wait.missing != 0 ? now - wait.latest : std::chrono::nanoseconds::zero());
+  const std::uint64_t asked = to_ask(wait, now);
   const auto late = straggler_.straggler();
-  if (late == told_) return;
+  if (late == told_) return asked;
   if (told_) tell(*told_, false, now);
   told_ = late;
   told_at_ = now;
   if (told_) tell(*told_, true, now);
+  return asked;
+}
+
+/// Only a rank is asked: an aggregator that is late waits for a rank below it.
+std::uint64_t LaneWatch::to_ask(const LaneLag::Wait& wait, TimePoint now) {
+  std::uint64_t asked = 0;
+  for (std::uint64_t rest = compares() ? wait.missing : 0; rest != 0; rest &= rest - 1) {
+    const auto child = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (ranks_[child] && causes_.ask(child, now - wait.since, now)) asked |= std::uint64_t{1} << child;
+  }
+  return asked;
 }
 
 LateCause LaneWatch::cause(std::uint32_t child, TimePoint now) const noexcept {

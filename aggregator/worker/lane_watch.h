@@ -36,19 +36,19 @@ class LaneWatch {
     progress_.contributed(child, operation);
   }
   /// Notes what a child tells about itself.
-  void says(std::uint32_t child, const RankTroubles& troubles, TimePoint now) noexcept {
-    causes_.says(child, troubles, now);
-  }
+  void says(std::uint32_t child, const RankWord& word, TimePoint now) noexcept { causes_.says(child, word, now); }
   /// Notes that the result of a segment goes to the children.
   void answered(std::uint64_t sequence, TimePoint now) noexcept {
     if (compares()) lag_.answered(sequence, now, metrics_.segment_time);
   }
-  /// Finds out which children the lane waits for. Call it some 20 times a second.
-  void look(TimePoint now);
+  /// Finds out which children the lane waits for. Call it some 20 times a second. Returns the ranks to ask for a word: a
+  /// bit for each child.
+  [[nodiscard]] std::uint64_t look(TimePoint now);
   /// Fills in what the status says about children.
   void add_to(LaneStatus& status, TimePoint now) const;
 
  private:
+  [[nodiscard]] std::uint64_t to_ask(const LaneLag::Wait& wait, TimePoint now);
   void tell(std::uint32_t child, bool late, TimePoint now);
   [[nodiscard]] LateCause cause(std::uint32_t child, TimePoint now) const noexcept;
 

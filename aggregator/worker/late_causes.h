@@ -2,6 +2,9 @@
 // Guesses why a child of a lane is late: because it begins its operations late, or because its data come slowly. If the
 // child has told a trouble of its own, and most other children have not, this trouble is the cause.
 //
+// When the lane has waited for a child for a while, the aggregator wants a word from it. A child that answers that it
+// has called nothing is not slow: the call is missing. A child that does not answer is silent.
+//
 // A child that calls late sends nothing at first, and then its segments come as fast as the others': the lag of an
 // operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with each
 // further segment, until the window is full. A child that still sends the operation before is not late with the first
@@ -23,6 +26,9 @@ class LateCauses {
   using Duration = std::chrono::nanoseconds;
   static constexpr Duration kSilent =
       std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
+  /// A child for which the lane has waited for this time is asked for a word, and again after each pause.
+  static constexpr Duration kAskAfter = std::chrono::milliseconds(400), kAskPause = std::chrono::milliseconds(500);
+  static constexpr Duration kAnswerLimit = std::chrono::milliseconds(300);  // a child that does not answer is silent
 
   explicit LateCauses(std::uint32_t children) : children_(children) {}
 
@@ -41,10 +47,18 @@ class LateCauses {
     it.last = now;
   }
   /// Notes what a child tells about itself.
-  void says(std::uint32_t child, const RankTroubles& troubles, TimePoint now) noexcept {
-    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} tells its troubles", child, children_.size());
-    children_[child].troubles = troubles;
-    children_[child].troubles_at = now;
+  void says(std::uint32_t child, const RankWord& word, TimePoint now) noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} tells about itself", child, children_.size());
+    children_[child].word = word;
+    children_[child].word_at = now;
+  }
+  /// Returns whether to ask this child for a word now, and notes that it was asked. `waited_for`: as for cause().
+  [[nodiscard]] bool ask(std::uint32_t child, Duration waited_for, TimePoint now) noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} is asked", child, children_.size());
+    if (waited_for < kAskAfter || now - children_[child].asked_at < kAskPause) return false;
+    if (!children_[child].unanswered()) children_[child].asked_first_at = now;
+    children_[child].asked_at = now;
+    return true;
   }
   /// Returns the cause. `waited_for`: the time for which the oldest segment has waited for this child until now; 0: it
   /// does not.
@@ -54,22 +68,26 @@ class LateCauses {
     for (std::uint32_t other = 0; other < children_.size(); ++other) {
       if (other != child) others.add(troubles_of(other, now));
     }
-    const LateCause seen = seen_cause(child, waited_for);
+    const LateCause seen = seen_cause(child, waited_for, now);
     // A process that stands still may have told a trouble before. A process that waits for a processor tells it again.
-    if (seen == LateCause::silent && now - children_[child].troubles_at > waited_for) return seen;
+    if (seen == LateCause::silent && now - children_[child].word_at > waited_for) return seen;
     return cause_of(troubles_of(child, now), others.mean(), seen);
   }
 
  private:
   [[nodiscard]] RankTroubles troubles_of(std::uint32_t child, TimePoint now) const noexcept {
     const Child& it = children_[child];
-    return now - it.troubles_at <= kTroublesValid ? it.troubles : RankTroubles{};
+    return now - it.word_at <= kTroublesValid ? it.word.troubles : RankTroubles{};
   }
-  /// Returns the cause by the times of the contributions alone.
-  [[nodiscard]] LateCause seen_cause(std::uint32_t child, Duration waited_for) const noexcept {
-    if (waited_for >= kSilent) return LateCause::silent;
+  /// Returns the cause without the child's troubles.
+  [[nodiscard]] LateCause seen_cause(std::uint32_t child, Duration waited_for, TimePoint now) const noexcept {
     const Child& it = children_[child];
     const Duration first = it.first + it.first_now, most = it.most + it.most_now;
+    const bool answers = now - it.word_at <= waited_for && !it.silent(now);
+    if (!answers && (waited_for >= kSilent || (waited_for >= kAskAfter && it.silent(now)))) return LateCause::silent;
+    // A wait much longer than its lags before is no lag: the call, or the data, may never come.
+    if (answers && waited_for >= kAskAfter && waited_for > most)
+      return it.word.idle ? LateCause::not_called : LateCause::slow_data;
     if (most == Duration::zero()) return LateCause::unknown;
     return first * 2 >= most ? LateCause::late_call : LateCause::slow_data;
   }
@@ -79,8 +97,14 @@ class LateCauses {
     TimePoint last{};                      // time of the last contribution
     Duration first_now{}, most_now{};      // of this operation: see contributed()
     Duration first{}, most{};              // sums over the operations before, of which each counts less than the next
-    RankTroubles troubles{};               // its last word about itself
-    TimePoint troubles_at{};
+    RankWord word{};                       // its last word about itself
+    TimePoint word_at{};
+    TimePoint asked_at{}, asked_first_at{};  // times of the last question, and of the first one without an answer
+
+    [[nodiscard]] bool unanswered() const noexcept { return asked_at > word_at; }
+    [[nodiscard]] bool silent(TimePoint now) const noexcept {
+      return unanswered() && now - asked_first_at >= kAnswerLimit;
+    }
   };
 
   std::vector<Child> children_;

@@ -18,13 +18,23 @@ constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says litt
 // process was late.
 constexpr Seconds kLookMax{0.15};
 constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
-constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;     // parts below which it is on time again
+constexpr double kSoonLimitLong = 0.35;                  // the first of these after kLongWaits long waits
+constexpr std::uint32_t kLongWaits = 2;
+constexpr std::chrono::milliseconds kLongWait{150};
+constexpr std::chrono::milliseconds kLastingWait{1};  // shorter waits do not count in the mean over 15 s
+constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;  // parts below which it is on time again
 constexpr double kTimesTheNext = 8;
 constexpr double kTimesAnother = 2;  // a late child is on time again if another child has half of its parts
 
 }  // namespace
 
-void StragglerWatch::look(TimePoint now, std::uint64_t missing) noexcept {
+void StragglerWatch::note_long_wait(Parts& parts, bool is_long) const noexcept {
+  if (is_long && !parts.in_long_wait) ++parts.long_waits;
+  if (!is_long && parts.soon < kSoonEnd) parts.long_waits = 0;
+  parts.in_long_wait = is_long;
+}
+
+void StragglerWatch::look(TimePoint now, std::uint64_t missing, std::chrono::nanoseconds alone) noexcept {
   const Seconds since = std::min(Seconds(now - std::exchange(looked_at_, now)), kLookMax);
   if (parts_.size() < 2 || since <= Seconds::zero()) return;
   watched_ += since;
@@ -32,10 +42,11 @@ void StragglerWatch::look(TimePoint now, std::uint64_t missing) noexcept {
   const bool few = static_cast<std::size_t>(std::popcount(missing)) <= std::max<std::size_t>(1, parts_.size() / 4);
   const double soon = 1 - std::exp(-since / kSoon), lasting = 1 - std::exp(-since / kLasting);
   for (std::size_t child = 0; child < parts_.size(); ++child) {
-    const double waits = few && (missing >> child & 1U) != 0 ? 1 : 0;
+    const bool waits = few && (missing >> child & 1U) != 0;
     Parts& parts = parts_[child];
-    parts.soon += soon * (waits - parts.soon);
-    parts.lasting += lasting * (waits - parts.lasting);
+    parts.soon += soon * ((waits ? 1 : 0) - parts.soon);
+    parts.lasting += lasting * ((waits && alone >= kLastingWait ? 1 : 0) - parts.lasting);
+    note_long_wait(parts, waits && alone >= kLongWait);
     TRIBUTARY_ASSERT(parts.soon >= 0 && parts.soon <= 1 && parts.lasting >= 0 && parts.lasting <= 1,
                      "child {} is late for {} and {} of the time", child, parts.soon, parts.lasting);
   }
@@ -45,8 +56,20 @@ void StragglerWatch::look(TimePoint now, std::uint64_t missing) noexcept {
     if (low || another_is_as_late(*straggler_)) straggler_.reset();
     return;
   }
-  straggler_ = find(&Parts::soon, kSoonLimit);
-  if (!straggler_ && watched_ >= kWatchedMin) straggler_ = find(&Parts::lasting, kLastingLimit);
+  straggler_ = find_soon();
+  if (!straggler_ && watched_ >= kWatchedMin) straggler_ = find_lasting();
+}
+
+std::optional<std::uint32_t> StragglerWatch::find_soon() const noexcept {
+  const auto child = find(&Parts::soon);
+  if (!child) return std::nullopt;
+  const Parts& parts = parts_[*child];
+  return parts.soon >= (parts.long_waits >= kLongWaits ? kSoonLimitLong : kSoonLimit) ? child : std::nullopt;
+}
+
+std::optional<std::uint32_t> StragglerWatch::find_lasting() const noexcept {
+  const auto child = find(&Parts::lasting);
+  return child && parts_[*child].lasting >= kLastingLimit ? child : std::nullopt;
 }
 
 bool StragglerWatch::another_is_as_late(std::uint32_t child) const noexcept {
@@ -63,9 +86,9 @@ double StragglerWatch::part(std::uint32_t child) const noexcept {
   return std::max(parts_[child].soon, parts_[child].lasting);
 }
 
-std::optional<std::uint32_t> StragglerWatch::find(double Parts::* mean, double limit) const noexcept {
+/// Returns the child whose mean is much higher than every other child's.
+std::optional<std::uint32_t> StragglerWatch::find(double Parts::* mean) const noexcept {
   const auto most = std::ranges::max_element(parts_, {}, mean);
-  if ((*most).*mean < limit) return std::nullopt;
   for (auto other = parts_.begin(); other != parts_.end(); ++other) {
     if (other != most && (*other).*mean * kTimesTheNext > (*most).*mean) return std::nullopt;
   }

@@ -7,6 +7,10 @@
 // if one mean is above its limit and eight times as high as that of every other child. The second condition matters
 // with two or three children: while data flow, some child is always missing, each of them in turn. A late child stays
 // late until both means are low, or another child's are half as high, so that the answer does not flicker.
+//
+// The limit over a second is lower for a child whose waits are long: two long waits for the same child, one soon after
+// the other, are no chance. The mean over 15 seconds leaves out very short waits: in a full pipeline some child is always
+// the last by less than a millisecond, often the same one, and this costs nothing.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -20,8 +24,9 @@ class StragglerWatch {
 
   explicit StragglerWatch(std::uint32_t children) : parts_(children) {}
 
-  /// Notes a look. `missing`: a bit for each child that the oldest incomplete segment waits for.
-  void look(TimePoint now, std::uint64_t missing) noexcept;
+  /// Notes a look. `missing`: a bit for each child that the oldest incomplete segment waits for. `alone`: the time for
+  /// which it has waited for these children alone.
+  void look(TimePoint now, std::uint64_t missing, std::chrono::nanoseconds alone) noexcept;
   [[nodiscard]] std::optional<std::uint32_t> straggler() const noexcept { return straggler_; }
   /// Returns the part of the last seconds that the lane waited for this child, 0 to 1.
   [[nodiscard]] double part(std::uint32_t child) const noexcept;
@@ -30,8 +35,13 @@ class StragglerWatch {
   /// The part of the time that the lane waited for a child, over a second and over 15 seconds.
   struct Parts {
     double soon = 0, lasting = 0;
+    std::uint32_t long_waits = 0;  // number of long waits since `soon` was low
+    bool in_long_wait = false;     // the last look was part of a long wait
   };
-  [[nodiscard]] std::optional<std::uint32_t> find(double Parts::* mean, double limit) const noexcept;
+  void note_long_wait(Parts& parts, bool is_long) const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> find(double Parts::* mean) const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> find_soon() const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> find_lasting() const noexcept;
 
   /// Returns true if the lane waited for some other child for half as long, or longer, by both means.
   [[nodiscard]] bool another_is_as_late(std::uint32_t child) const noexcept;

@@ -18,6 +18,7 @@
 #include "service-kit/status_folder.h"
 #include "tributary/transport/descriptors.h"
 #include "tributary/transport/link_rate.h"
+#include "tributary/transport/udp.h"
 
 namespace tributary::client {
 namespace {
@@ -138,6 +139,17 @@ std::string public_name(const UniqueId& id) {
   return name;
 }
 
+/// Counts the packets that are lost over UDP as this rank's trouble: the kernel does not count them.
+void count_packets(OwnTroubles& troubles, const transport::Transport& of) {
+  const auto* const udp = dynamic_cast<const transport::UdpTransport*>(&of);
+  if (udp == nullptr) return;
+  troubles.also_count([udp]() -> OwnTroubles::Segments {
+    const transport::UdpStatistics counts = udp->statistics();
+    const std::uint64_t late = std::min(counts.packets_came_late, counts.packets_sent_again);
+    return {.sent = counts.packets_sent, .sent_again = counts.packets_sent_again - late};
+  });
+}
+
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
@@ -177,6 +189,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   parts.statistics_folder = settings.statistics;
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
+  count_packets(*s.troubles, rank == 0 ? parts.meeting->transport() : *parts.transport);
   const std::string& address = rank == 0 ? id.root.host : s.listen.host;
   s.link_rate = settings.link_rate != 0 ? settings.link_rate : transport::link_rate_of(address);
   return parts;

@@ -133,13 +133,13 @@ void StallWatch::check_operations() {
 
 Duration StallWatch::still_for(const Operation& o) const {
   const TimePoint since = std::max(o.called_at, parts_.operations.progress_at(o));
-  return shared_.clock.waited(since, LateInquiry::kAfter) ? shared_.clock.now() - since : Duration::zero();
+  return shared_.clock.waited(since, LateInquiry::kAskAfter) ? shared_.clock.now() - since : Duration::zero();
 }
 
 /// Tells rank 0, from rank 1 alone, that an operation between the ranks stands still. Rank 0 notices this by itself if it
 /// has called the operation; this message is for the case that rank 0 is late. An older rank 0 ignores it.
 void StallWatch::tell_that_one_is_late(const Operation& o) {
-  if (shared_.rank() != 1 || o.in_trees() || still_for(o) == Duration::zero()) return;
+  if (shared_.rank() != 1 || o.in_trees() || still_for(o) < LateInquiry::kAfter) return;
   if (!shared_.clock.waited(told_late_at_, LateInquiry::kAfter)) return;
   told_late_at_ = shared_.clock.now();
   const Progress progress{.called = true,

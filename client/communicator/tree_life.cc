@@ -118,7 +118,8 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
                             .pulse = shared_.settings.pulse,
                             .one_level = forming_->terms.one_level,
                             .rates_known = d.rates.links != 0,
-                            .trace = shared_.settings.segment_trace};
+                            .trace = shared_.settings.segment_trace,
+                            .troubles = shared_.settings.troubles};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport::io_way(shared_.transport), kJoinLimit);
   }
@@ -260,8 +261,7 @@ void TreeLife::look() {
   if (!in_use()) return;
   const auto& troubles = shared_.settings.troubles;
   const bool tell = troubles && troubles->look(shared_.clock.now());
-  const auto word = tell ? std::optional(troubles->current()) : std::nullopt;
-  for (auto& lane : trees_->lanes) lane->look(shared_.clock.now(), word);
+  for (auto& lane : trees_->lanes) lane->look(shared_.clock.now(), tell);
 }
 
 void TreeLife::tick() {

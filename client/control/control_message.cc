@@ -124,6 +124,7 @@ std::string encode(const Progress& p) {
   if (p.unasked) object["unasked"] = true;
   if (p.troubles.processor_wait > 0) object["processor_wait"] = p.troubles.processor_wait;
   if (p.troubles.sent_again > 0) object["sent_again"] = p.troubles.sent_again;
+  if (p.troubles.device_errors > 0) object["device_errors"] = p.troubles.device_errors;
   return object.dump();
 }
 
@@ -139,12 +140,13 @@ Result<Progress> decode_progress(const std::string& body) {
     p.oldest = json_number<std::uint64_t>(object.at("oldest"));
     p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();
-    const auto percent = [&object](const char* name, std::uint8_t& into) {
+    const auto at_most_100 = [&object](const char* name, std::uint8_t& into) {
       if (const auto it = object.find(name); it != object.end())
         into = std::min<std::uint8_t>(json_number<std::uint8_t>(*it), 100);
     };
-    percent("processor_wait", p.troubles.processor_wait);
-    percent("sent_again", p.troubles.sent_again);
+    at_most_100("processor_wait", p.troubles.processor_wait);
+    at_most_100("sent_again", p.troubles.sent_again);
+    at_most_100("device_errors", p.troubles.device_errors);
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
       const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
                  op = json_number<std::uint8_t>(it->at(2));

@@ -32,6 +32,8 @@ class LateLog {
   /// Takes the ranks that are late now, the greatest lag first.
   void take(std::vector<LateRank> late, transport::TimePoint now);
   [[nodiscard]] bool tells() const noexcept { return static_cast<bool>(tell_); }
+  /// Returns whether the log names a rank, and has not taken it back.
+  [[nodiscard]] bool names() const noexcept { return told_.has_value(); }
 
  private:
   struct Told {

@@ -13,7 +13,8 @@ namespace {
 
 using transport::Duration;
 
-constexpr std::uint64_t kSegmentsMin = 100;  // with fewer segments, a part of them says little
+constexpr std::uint64_t kSegmentsMin = 30;  // with fewer segments, a part of them says little
+constexpr std::uint64_t kSentAgainMin = 3;  // a single loss says little, too
 
 /// Returns the first 4 KiB of a file of the kernel; empty if it cannot be read.
 std::string text_of(const std::string& path) {
@@ -60,6 +61,24 @@ std::uint8_t percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<std::uint8_t>(std::min<std::uint64_t>(part * 100 / whole, 100));
 }
 
+/// Returns the sum of the errors in sending and receiving, over all network devices. Each line after the first two is
+/// "NAME: " and eight counts of received data, then eight of sent data; the third of each eight are the errors.
+std::optional<std::uint64_t> device_errors_in(const std::string& file) {
+  constexpr std::size_t kCounts = 16, kReceived = 2, kSent = 10;
+  const std::string text = text_of(file);
+  std::optional<std::uint64_t> sum;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto counts = words_of(line.substr(colon + 1));
+    if (counts.size() < kCounts) continue;  // the last line may be cut
+    sum = sum.value_or(0) + number_in(counts[kReceived]).value_or(0) + number_in(counts[kSent]).value_or(0);
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::optional<Duration> processor_wait(const std::string& schedstat) {
@@ -86,10 +105,15 @@ std::optional<OwnTroubles::Segments> OwnTroubles::segments_in(const std::string&
 }
 
 OwnTroubles::Counters OwnTroubles::read() const {
-  return {.main_wait = processor_wait(files_.main_thread),
-          .this_wait = processor_wait(files_.this_thread),
-          .this_thread = ::gettid(),
-          .segments = segments_in(files_.tcp)};
+  Counters counters{.main_wait = processor_wait(files_.main_thread),
+                    .this_wait = processor_wait(files_.this_thread),
+                    .this_thread = ::gettid(),
+                    .segments = segments_in(files_.tcp),
+                    .device_errors = device_errors_in(files_.devices)};
+  if (!packets_) return counters;
+  const Segments packets = packets_(), tcp = counters.segments.value_or(Segments{});
+  counters.segments = {.sent = tcp.sent + packets.sent, .sent_again = tcp.sent_again + packets.sent_again};
+  return counters;
 }
 
 RankTroubles OwnTroubles::between(const Counters& before, const Counters& after, Duration time) {
@@ -100,10 +124,14 @@ RankTroubles OwnTroubles::between(const Counters& before, const Counters& after,
   RankTroubles found{.processor_wait = waited(before.main_wait, after.main_wait)};
   if (before.this_thread == after.this_thread)
     found.processor_wait = std::max(found.processor_wait, waited(before.this_wait, after.this_wait));
+  if (before.device_errors && after.device_errors && *after.device_errors > *before.device_errors) {
+    const std::uint64_t errors = *after.device_errors - *before.device_errors;
+    found.device_errors = static_cast<std::uint8_t>(std::min<std::uint64_t>(errors, 100));
+  }
   if (!before.segments || !after.segments || after.segments->sent_again < before.segments->sent_again) return found;
   const std::uint64_t sent = after.segments->sent - std::min(after.segments->sent, before.segments->sent);
   const std::uint64_t again = after.segments->sent_again - before.segments->sent_again;
-  if (sent + again >= kSegmentsMin) found.sent_again = percent(again, sent + again);
+  if (sent + again >= kSegmentsMin && again >= kSentAgainMin) found.sent_again = percent(again, sent + again);
   return found;
 }
 
@@ -119,7 +147,8 @@ bool OwnTroubles::look(transport::TimePoint now) {
 
 RankTroubles OwnTroubles::current() const noexcept {
   return {.processor_wait = std::max(last_[0].processor_wait, last_[1].processor_wait),
-          .sent_again = std::max(last_[0].sent_again, last_[1].sent_again)};
+          .sent_again = std::max(last_[0].sent_again, last_[1].sent_again),
+          .device_errors = static_cast<std::uint8_t>(std::min(last_[0].device_errors + last_[1].device_errors, 100))};
 }
 
 }  // namespace tributary::client

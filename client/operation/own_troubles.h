@@ -1,11 +1,12 @@
 #pragma once
 // Finds this rank's own troubles (tributary/protocol/rank_troubles.h) in the kernel's counters, twice a second: the
-// time for which its main thread, or the thread that drives its connections, was ready to run and got no processor, and
-// the TCP segments that its host sent again.
+// time for which its main thread, or the thread that drives its connections, was ready to run and got no processor, the
+// TCP segments that its host sent again, or the packets of its own transport, and the errors of its network devices.
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,7 +26,12 @@ class OwnTroubles {
   static constexpr transport::Duration kPeriod = std::chrono::milliseconds(500);
   struct Files {
     std::string main_thread = "/proc/self/schedstat", this_thread = "/proc/thread-self/schedstat";
-    std::string tcp = "/proc/self/net/snmp";
+    std::string tcp = "/proc/self/net/snmp", devices = "/proc/self/net/dev";
+  };
+
+  /// Numbers of TCP segments, or of packets.
+  struct Segments {
+    std::uint64_t sent = 0, sent_again = 0;
   };
 
   OwnTroubles() : OwnTroubles(Files{}) {}
@@ -37,20 +43,22 @@ class OwnTroubles {
   /// Returns the troubles of the last second.
   [[nodiscard]] RankTroubles current() const noexcept;
 
+  /// Counts the packets of the rank's transport, too, where it has packets of its own. look() calls the function.
+  void also_count(std::function<Segments()> packets) { packets_ = std::move(packets); }
+
  private:
-  struct Segments {
-    std::uint64_t sent = 0, sent_again = 0;
-  };
   struct Counters {
     std::optional<transport::Duration> main_wait, this_wait;
     pid_t this_thread = 0;
     std::optional<Segments> segments;
+    std::optional<std::uint64_t> device_errors;
   };
   [[nodiscard]] Counters read() const;
   [[nodiscard]] static std::optional<Segments> segments_in(const std::string& file);
   [[nodiscard]] static RankTroubles between(const Counters& before, const Counters& after, transport::Duration time);
 
   const Files files_;
+  std::function<Segments()> packets_;
   std::optional<transport::TimePoint> read_at_;
   Counters counters_;
   std::array<RankTroubles, 2> last_{};  // of the last period, and of the one before

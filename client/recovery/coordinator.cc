@@ -64,7 +64,7 @@ LateLog::Group group_of_late(const CoordinatorSettings& settings) {
 
 /// Returns the operation if it stands still and no tree carries it.
 std::optional<LateInquiry::Wait> still_between_ranks(const std::optional<CoordinatorSettings::Waiting>& waiting) {
-  if (!waiting || waiting->by_trees || waiting->wait.time < LateInquiry::kAfter) return std::nullopt;
+  if (!waiting || waiting->by_trees || waiting->wait.time < LateInquiry::kAskAfter) return std::nullopt;
   return waiting->wait;
 }
 
@@ -570,9 +570,11 @@ void Coordinator::renew(TimePoint now) {
   });
 }
 
-/// While the ranks wait, asks once a second: the manager may know for whom they wait.
-bool Coordinator::Renewals::due(TimePoint now, bool waits) const {
-  return now >= next || (waits && !under_way && now - last >= kLateQuestions);
+/// While the ranks wait, and for a second after, asks once a second: the manager may know for whom they wait.
+bool Coordinator::Renewals::due(TimePoint now, bool waits) {
+  if (waits) waited = now;
+  const bool waited_just_now = waited && now - *waited <= kLateQuestions;
+  return now >= next || (waited_just_now && !under_way && now - last >= kLateQuestions);
 }
 
 void Coordinator::excuse(transport::Duration absence, TimePoint now) {

@@ -175,7 +175,8 @@ class Coordinator {
     bool under_way = false;  // the manager has not answered the last renewal
     LateLog late;
     /// Returns true if it is time for the next renewal. `waits`: the ranks may wait for a late rank.
-    [[nodiscard]] bool due(transport::TimePoint now, bool waits) const;
+    [[nodiscard]] bool due(transport::TimePoint now, bool waits);
+    std::optional<transport::TimePoint> waited{};  // the last time when the ranks waited
   };
   Renewals renewals_;
   LateInquiry late_inquiry_;

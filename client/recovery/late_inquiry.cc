@@ -1,6 +1,7 @@
 #include "client/recovery/late_inquiry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tributary/protocol/assert.h"
 
@@ -41,34 +42,83 @@ LateCause LateInquiry::cause_for(std::uint32_t rank) const noexcept {
   for (std::uint32_t other = 0; other < answers_.size(); ++other) {
     if (other != rank && answers_[other] != Answer::none) others.add(troubles_[other]);
   }
-  return cause_of(troubles_[rank], others.mean(), LateCause::late_call);
+  return cause_of(troubles_[rank], others.mean(), LateCause::not_called);
+}
+
+bool LateInquiry::missed_again(const std::vector<LateRank>& late, TimePoint now) const noexcept {
+  return late.size() == 1 && late.front().rank == missed_.rank && missed_.operation != operation_ &&
+         now - missed_.at <= kAgainWithin;
+}
+
+/// Ends an inquiry: the log names the late ranks if the operation has stood still for a second, or if the one rank that
+/// is missing was missing before.
+void LateInquiry::conclude(const Wait& wait, TimePoint now) {
+  std::vector<LateRank> missing = late(wait.time);
+  const bool again = missed_again(missing, now);
+  if (!again && wait.time < kAfter) return;
+  under_way_ = false;
+  if (std::exchange(early_, false) && missing.size() > 1) {  // some of them may have called meanwhile
+    next_ = now;
+    return;
+  }
+  note_missing(missing, now);
+  if (again && missing.front().cause == LateCause::not_called) missing.front().cause = LateCause::late_call;
+  again_ = again;
+  log_.take(std::move(missing), now);
+}
+
+/// Remembers the one rank that is missing. While none or several are, early questions become rare.
+void LateInquiry::note_missing(const std::vector<LateRank>& missing, TimePoint now) {
+  if (missing.size() == 1) {
+    missed_ = {.rank = missing.front().rank, .operation = *operation_, .at = now};
+    early_pause_ = {};
+    return;
+  }
+  early_pause_ = std::clamp<transport::Duration>(2 * early_pause_, kPauseFirst, kPauseLast);
+  early_next_ = now + early_pause_;
+}
+
+std::uint64_t LateInquiry::ask(const Wait& wait, TimePoint now) {
+  under_way_ = true;
+  early_ = wait.time < kAfter;
+  until_ = now + kAnswerLimit;
+  next_ = now + pause_;
+  pause_ = std::min(2 * pause_, kPauseLast);
+  std::ranges::fill(answers_, Answer::none);
+  return *operation_;
+}
+
+/// Notes the end of the operation that stood still. Returns true if no other one stands still.
+bool LateInquiry::over(const std::optional<Wait>& wait, TimePoint now) {
+  if (operation_ && under_way_) note_missing(late(kAskAfter), now);
+  under_way_ = false;
+  if (again_ && now - missed_.at > kAgainWithin) again_ = false;
+  if (!again_ && log_.names()) log_.take({}, now);
+  operation_.reset();
+  if (!wait) return true;
+  operation_ = wait->operation;
+  pause_ = kPauseFirst;
+  next_ = now;
+  return false;
 }
 
 std::optional<std::uint64_t> LateInquiry::tick(const std::optional<Wait>& own, TimePoint now) {
   if (!log_.tells()) return std::nullopt;
   const auto wait = wait_now(own, now);
   if (!wait || wait->operation != operation_) {
-    under_way_ = false;
-    if (operation_) log_.take({}, now);
-    operation_.reset();
-    if (!wait) return std::nullopt;
-    operation_ = wait->operation;
-    pause_ = kPauseFirst;
+    if (over(wait, now)) return std::nullopt;
+  }
+  if (under_way_ && early_ && !own) {  // rank 0 has ended the operation: the early answers say nothing about now
+    note_missing(late(kAskAfter), now);
+    under_way_ = early_ = false;
     next_ = now;
   }
   if (under_way_) {
-    if (!heard_all() && now < until_) return std::nullopt;
-    under_way_ = false;
-    log_.take(late(wait->time), now);
+    if (heard_all() || now >= until_) conclude(*wait, now);
     return std::nullopt;
   }
-  if (now < next_) return std::nullopt;
-  under_way_ = true;
-  until_ = now + kAnswerLimit;
-  next_ = now + pause_;
-  pause_ = std::min(2 * pause_, kPauseLast);
-  std::ranges::fill(answers_, Answer::none);
-  return operation_;
+  const bool too_early = wait->time < kAfter && now < early_next_;
+  return now < next_ || too_early ? std::nullopt : std::optional(ask(*wait, now));
 }
 
 }  // namespace tributary::client

@@ -1,7 +1,8 @@
 #pragma once
 // Rank 0 asks who is late in an operation that no tree carries, where no aggregator sees it. When such an operation has
-// stood still for a second, rank 0 asks all ranks whether they have called it, and its log names the ranks that have not,
-// or that do not answer. It asks again and again while the operation stands still, with pauses that double.
+// stood still for a while, rank 0 asks all ranks whether they have called it. After a second its log names the ranks that
+// have not, or that do not answer; earlier if the same rank was missing in an operation shortly before. Rank 0 asks again
+// and again while the operation stands still, with pauses that double.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,6 +15,9 @@ namespace tributary::client {
 class LateInquiry {
  public:
   static constexpr transport::Duration kAfter = LateLog::kAfter;
+  static constexpr transport::Duration kAskAfter = std::chrono::milliseconds(300);
+  /// A rank that was missing in an operation so long ago, and is missing in another one, is late.
+  static constexpr transport::Duration kAgainWithin = std::chrono::seconds(3);
   static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
   static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);
   /// Rank 0 believes another rank's report that it waits for this time.
@@ -36,10 +40,12 @@ class LateInquiry {
     until_ += absence;
     next_ += absence;
     if (report_) report_->at += absence;
+    missed_.at += absence;
   }
   /// Notes a rank's answer.
   void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
-  /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 waits.
+  /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 has waited for
+  /// kAskAfter.
   [[nodiscard]] std::optional<std::uint64_t> tick(const std::optional<Wait>& own, transport::TimePoint now);
 
  private:
@@ -50,16 +56,32 @@ class LateInquiry {
   };
   [[nodiscard]] std::optional<Wait> wait_now(const std::optional<Wait>& own, transport::TimePoint now) const noexcept;
   [[nodiscard]] bool heard_all() const noexcept;
+  [[nodiscard]] bool over(const std::optional<Wait>& wait, transport::TimePoint now);
+  [[nodiscard]] std::uint64_t ask(const Wait& wait, transport::TimePoint now);
+  void note_missing(const std::vector<LateRank>& missing, transport::TimePoint now);
+  void conclude(const Wait& wait, transport::TimePoint now);
   [[nodiscard]] std::vector<LateRank> late(transport::Duration lag) const;
+  [[nodiscard]] bool missed_again(const std::vector<LateRank>& late, transport::TimePoint now) const noexcept;
   [[nodiscard]] LateCause cause_for(std::uint32_t rank) const noexcept;
 
   std::optional<Report> report_;
   std::optional<std::uint64_t> operation_;  // the operation that stands still
   bool under_way_ = false;                  // the ranks were asked, and some may still answer
+  bool early_ = false;                      // they were asked before the operation had stood still for kAfter
   transport::TimePoint until_{}, next_{};   // end of this inquiry, and the earliest begin of the next one
+  transport::TimePoint early_next_{};       // the earliest time of an early question
+  transport::Duration early_pause_{};
   transport::Duration pause_ = kPauseFirst;
   std::vector<Answer> answers_;         // by rank
   std::vector<RankTroubles> troubles_;  // by rank: of those that have answered
+  /// The rank that alone was missing when an earlier operation had stood still.
+  struct Missed {
+    std::optional<std::uint32_t> rank;
+    std::uint64_t operation = 0;
+    transport::TimePoint at{};
+  };
+  Missed missed_;
+  bool again_ = false;  // the log names a rank that was missing again
   LateLog log_;
 };
 

@@ -30,6 +30,7 @@ export const tenantName = (tenant) => tenant || "job token";
 const causes = {
   "late-call": "it begins its operations late", "slow-data": "its data come slowly", silent: "nothing comes from it",
   "no-cpu": "its thread waits for a processor", "lossy-link": "its host sends packets again",
+  "not-called": "it has not called the operation", "device-errors": "its network device counts errors",
 };
 export const causeWords = (late) => causes[late.cause] ? " (" + causes[late.cause] + ")" : "";
 

@@ -75,6 +75,7 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
                .segment_bytes = descriptor.segment_bytes,
                .rates_known = settings.rates_known}),
       cursor_operation_(settings.first_operation),
+      bytes_(descriptor.window),
       pulse_(settings.pulse) {}
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
@@ -95,15 +96,18 @@ FrameHeader LaneLink::header_of(FrameType type) const {
   return header;
 }
 
-void LaneLink::look(transport::TimePoint now, const std::optional<RankTroubles>& word) {
+/// Tells the aggregator about this rank. An older aggregator takes the frame for a question, and answers it.
+void LaneLink::send_word() {
+  FrameHeader header = header_of(FrameType::ask);
+  header.count = encode({.troubles = settings_.troubles ? settings_.troubles->current() : RankTroubles{},
+                         .idle = contributed_ == prefix_ && advance_cursor() == nullptr});
+  channel_->send_copy(header, {});
+}
+
+void LaneLink::look(transport::TimePoint now, bool tell) {
   if (!ready_ || over_) return;
-  if (word) {  // an older aggregator takes the frame for a question, and answers it
-    FrameHeader header = header_of(FrameType::ask);
-    header.count = encode(*word);
-    channel_->send_copy(header, {});
-  }
-  const std::uint64_t under_way = contributed_ - prefix_;
-  switch (pulse_.look(now, under_way > 0, under_way * descriptor_.segment_bytes)) {
+  if (tell) send_word();
+  switch (pulse_.look(now, contributed_ > prefix_, bytes_.total())) {
     case LanePulse::Verdict::wait:
       return;
     case LanePulse::Verdict::ask:
@@ -246,6 +250,7 @@ bool LaneLink::contribute_one(transport::TimePoint now) {
   if (before != transport::TimePoint()) [[unlikely]]
     trace(settings_, SegmentMoment::sent_up, e, payload.size(), before);
   bytes_sent_ += payload.size();
+  bytes_.sent(contributed_, payload.size());
   window_.sent(contributed_, part_of_full(operation, e.segment, settings_, descriptor_), now);
   ++contributed_;
   cursor_segment_ = settings_.turns.after(operation.number, cursor_segment_);
@@ -325,6 +330,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
     case FrameType::result:
       return take_result(payload);
     case FrameType::alive:
+      if (header.count == kWantsWord) send_word();
       return;
     case FrameType::ready:
       ready_ = true;
@@ -365,6 +371,7 @@ void LaneLink::take_result(std::span<std::byte> payload) {
   if (traced(settings_)) [[unlikely]]
     trace(settings_, SegmentMoment::came_down, e, payload.size(), now);
   window_.came(prefix_, now);
+  bytes_.came(prefix_);
   ++prefix_;
   if (++operation.segments_done == operation.segments) user_.segments_finished(operation);
   pump(now);

@@ -30,7 +30,9 @@
 #include "client/collectives/in_network/sent_forms.h"
 #include "client/operation/dealing.h"
 #include "client/operation/operation.h"
+#include "client/operation/own_troubles.h"
 #include "tributary/kernels/pages.h"
+#include "tributary/protocol/bytes_under_way.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_loss.h"
 #include "tributary/protocol/lane_pulse.h"
@@ -81,6 +83,8 @@ struct LaneSettings {
   bool one_level = true;                  // all trees of the group have one level
   bool rates_known = false;               // see LaneWindow
   std::shared_ptr<SegmentTrace> trace{};  // gets the moments of segments; nullptr: no trace
+  /// Finds this rank's troubles, for its word to the aggregator; nullptr: it has none.
+  std::shared_ptr<const OwnTroubles> troubles{};
 };
 
 class LaneLink final : public transport::ChannelHandler {
@@ -94,9 +98,9 @@ class LaneLink final : public transport::ChannelHandler {
   /// the network cannot reach it.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
-  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding. `word`: this
-  /// rank's troubles, for the aggregator.
-  void look(transport::TimePoint now, const std::optional<RankTroubles>& word = std::nullopt);
+  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding. `tell`: tell the
+  /// aggregator this rank's troubles.
+  void look(transport::TimePoint now, bool tell = false);
   /// Contributes as much as the window and the channel take.
   void pump(transport::TimePoint now);
   /// Copies the data that recovery could ask for after the caller has got `operation`'s buffers back.
@@ -154,6 +158,7 @@ class LaneLink final : public transport::ChannelHandler {
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(std::span<std::byte> payload);
   void fail(const std::string& reason);
+  void send_word();
   [[nodiscard]] FrameHeader header_of(FrameType type) const;
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
   [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept {
@@ -192,6 +197,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::uint64_t cursor_segment_ = 0;
   bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_
   std::uint64_t bytes_sent_ = 0;
+  BytesUnderWay bytes_;
   LanePulse pulse_;
   bool ready_ = false;
   bool over_ = false;

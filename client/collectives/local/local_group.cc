@@ -22,6 +22,7 @@ AttachRule attach_rule(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
+constexpr std::chrono::seconds kSayPause{1};  // between two words to the log about the same wait
 // Bounds of the sizes: more than any useful size, yet so small that the bytes of a layout fit into 64 bits for every
 // number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
@@ -95,6 +96,7 @@ void LocalGroup::begin(const Call& call) noexcept {
   noted_ = 0;
   agreed_ = false;
   waits_since_.reset();
+  said_at_.reset();
   first_chunk_ = end_chunk_;
   end_chunk_ += movement_.chunks();
   mode_ = Mode::chunks;
@@ -243,8 +245,10 @@ void LocalGroup::withdraw() noexcept {
 }
 
 bool LocalGroup::end(Status status) noexcept {
-  if (std::exchange(looked_for_late_, false) && status) [[unlikely]]
-    late_log_.take({}, {});
+  if (late_log_.names()) [[unlikely]] {
+    const bool late_again = said_at_ && late_calls_.again();
+    if (status && !late_again) late_log_.take({}, {});
+  }
   outcome_ = std::move(status);
   running_ = false;
   return true;
@@ -329,16 +333,18 @@ std::optional<std::uint32_t> LocalGroup::latest() const noexcept {
 }
 
 void LocalGroup::say_who_is_late(TimePoint now) {
+  if (said_at_ && now - *said_at_ < kSayPause) return;
   const auto rank = latest();
   if (!rank) return;
-  LateCause cause = has_called(*rank) ? LateCause::silent : LateCause::late_call;
-  if (*rank < processes_.size()) {
-    late_process_.look(*rank, processes_[*rank].number(), now);
-    cause = late_process_.cause(*rank, processes_[*rank].number(), now, cause);
-  }
-  if (*waits_since_ > absences_.ago(LateLog::kAfter, now))
+  const bool has_process = *rank < processes_.size();
+  if (has_process) late_process_.look(*rank, processes_[*rank].number(), now);
+  late_calls_.waits(*rank, call_.number, now);
+  const bool again = late_calls_.again();
+  if (!again && *waits_since_ > absences_.ago(LateLog::kAfter, now))
     return;  // only a look at the process, before the time is over
-  looked_for_late_ = true;
+  LateCause cause = has_called(*rank) ? LateCause::silent : again ? LateCause::late_call : LateCause::not_called;
+  if (has_process) cause = late_process_.cause(*rank, processes_[*rank].number(), now, cause);
+  said_at_ = now;
   late_log_.take({{.rank = *rank,
                    .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),
                    .cause = cause}},

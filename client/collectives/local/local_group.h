@@ -14,6 +14,7 @@
 
 #include "client/collectives/local/arena.h"
 #include "client/collectives/local/direct.h"
+#include "client/collectives/local/late_calls.h"
 #include "client/collectives/local/late_lines.h"
 #include "client/collectives/local/late_process.h"
 #include "client/collectives/local/movement.h"
@@ -148,7 +149,7 @@ class LocalGroup {
   Movement movement_;
   Status outcome_;
   bool running_ = false;
-  bool looked_for_late_ = false;  // the log may have named a rank for which this call waits
+  std::optional<TimePoint> said_at_;  // the log may have named a rank for which this call waits
   std::uint64_t sequence_ = 0;
   std::uint32_t noted_ = 0;  // number of ranks whose note has come
   bool agreed_ = false;      // all notes have come, and name the same call
@@ -160,6 +161,7 @@ class LocalGroup {
   std::optional<TimePoint> waits_since_;
   Absences absences_;
   LateLog late_log_;
+  LateCalls late_calls_;
   LateProcess late_process_;
 };
 

@@ -26,7 +26,7 @@ class LateRank : public WatchedCluster {
     until([this] { return rounds() > 3; }, "the ranks do not work");
     std::ofstream(pause_file()) << "pause\n";
     until_quietly([&] { return rank_0_says(": rank " + rank + " on host "); }, "rank 0 does not say who is late");
-    EXPECT_TRUE(rank_0_says(" (it begins its operations late); 3 others wait"));
+    EXPECT_TRUE(rank_0_says(" (it has not called the operation); 3 others wait"));
     std::filesystem::remove(pause_file());
     until_quietly([this] { return rank_0_says(" is no longer late"); }, "rank 0 does not say that the rank goes on");
     end();
@@ -58,8 +58,8 @@ TEST_F(LateRank, ARankThatBeginsNoRoundIsNamedUntilItGoesOn) {
             ask("/v1/groups/" + std::to_string(ask("/v1/groups").at("groups").at(0).at("group").get<std::uint64_t>()))
                 .at("hosts")
                 .at(2));
-  until_quietly([this] { return !late().empty() && late().at(0).at("cause") == "silent"; },
-                "the manager does not know that nothing comes from the rank");
+  until_quietly([this] { return !late().empty() && late().at(0).at("cause") == "not-called"; },
+                "the manager does not know that the rank has not called");
   until_quietly([this] { return rank_0_says(": rank 2 on host "); }, "rank 0 does not say who is late");
   EXPECT_TRUE(rank_0_says("; 3 others wait"));
   std::filesystem::remove(pause_file());

@@ -79,7 +79,7 @@ void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<s
       ready = true;
       return;
     case FrameType::alive:
-      ++alive;
+      ++(header.count == kWantsWord ? words_wanted : alive);
       return;
     case FrameType::result:
       results.push_back({header, {payload.begin(), payload.end()}});

@@ -65,8 +65,10 @@ TEST_F(Lag, TheOldestSegmentShowsTheMissingChildren) {
   for (std::uint64_t s = 0; s < 4; ++s) come(0, s, 1ms * s);
   EXPECT_EQ(lag_.oldest().missing, 0b110U);
   EXPECT_EQ(lag_.oldest().since, kStart);
+  EXPECT_EQ(lag_.oldest().latest, kStart);
   come(2, 0, 5ms);
   EXPECT_EQ(lag_.oldest().missing, 0b010U);
+  EXPECT_EQ(lag_.oldest().latest, kStart + 5ms);
   come(1, 0, 6ms);
   EXPECT_EQ(lag_.oldest().since, kStart + 1ms) << "now segment 1 is the oldest";
   come(0, 4, 7ms);  // in the place of segment 0
@@ -83,17 +85,31 @@ TEST_F(Lag, SegmentsMayBecomeCompleteInAnyOrder) {
   EXPECT_EQ(lag_.oldest().missing, 0b011U);
 }
 
-/// Looks every 50 ms. `missing` gives the children that are missing at a look.
+/// Looks every 50 ms. `missing` gives the children that are missing at a look, for `alone_`.
 class Straggler : public testing::Test {
  protected:
   template <class Missing>
   void look_for(StragglerWatch& watch, std::chrono::milliseconds time, Missing missing) {
     for (const TimePoint end = now_ + time; now_ < end;) {
       now_ += 50ms;
-      watch.look(now_, missing(now_));
+      watch.look(now_, missing(now_), alone_);
     }
   }
+  /// Lets the others wait for child 7 for `wait` in each of some operations, with pauses of 80 ms. Returns when it is
+  /// named.
+  std::optional<std::chrono::milliseconds> named_with(std::chrono::milliseconds wait, std::uint64_t others = 0) {
+    StragglerWatch watch(16);
+    const TimePoint begin = now_;
+    while (now_ < begin + 5s) {
+      for (alone_ = 0ms; alone_ < wait; alone_ += 50ms) look_for(watch, 50ms, [](TimePoint) { return 1U << 7; });
+      alone_ = 0ms;
+      look_for(watch, 80ms, [&](TimePoint) { return others; });
+      if (watch.straggler()) return std::chrono::duration_cast<std::chrono::milliseconds>(now_ - begin);
+    }
+    return std::nullopt;
+  }
   TimePoint now_ = kStart;
+  std::chrono::nanoseconds alone_ = 10ms;
 };
 
 TEST_F(Straggler, AChildThatTheOthersWaitForIsNamedWithinASecond) {
@@ -134,6 +150,32 @@ TEST_F(Straggler, ATenthOfTheTimeIsEnoughIfItLasts) {
   EXPECT_EQ(watch.straggler(), 3U);
 }
 
+TEST_F(Straggler, TwoLongWaitsForTheSameChildAreNoChance) {
+  EXPECT_LT(named_with(250ms), 1000ms) << "three waits";
+  EXPECT_LT(named_with(500ms), 1300ms) << "two waits";
+  EXPECT_EQ(named_with(100ms), std::nullopt) << "short waits that are less than the limit";
+}
+
+TEST_F(Straggler, OneLongWaitMayBeChance) {
+  StragglerWatch watch(16);
+  alone_ = 200ms;
+  look_for(watch, 700ms, [](TimePoint) { return 1U << 7; });
+  EXPECT_EQ(watch.straggler(), std::nullopt);
+  look_for(watch, 5s, [](TimePoint) { return 0U; });
+  look_for(watch, 700ms, [](TimePoint) { return 1U << 7; });
+  EXPECT_EQ(watch.straggler(), std::nullopt) << "the first wait is forgotten";
+}
+
+TEST_F(Straggler, AChildThatIsAlwaysTheLastByLessThanAMillisecondIsNotLate) {
+  for (const auto alone : {300us, 1500us}) {
+    StragglerWatch watch(4);
+    alone_ = alone;
+    int looks = 0;
+    look_for(watch, 60s, [&](TimePoint) { return ++looks % 5 == 0 ? 1U << 3 : 0U; });
+    EXPECT_EQ(watch.straggler().has_value(), alone > 1ms) << alone.count() << " us";
+  }
+}
+
 TEST_F(Straggler, NobodyIsNamedWhileEachIsTheLastOneInTurn) {
   std::mt19937 random(1);
   for (const std::uint32_t children : {2U, 3U, 8U, 64U}) {
@@ -160,8 +202,8 @@ TEST_F(Straggler, TimesAtWhichMostAreMissingHideNoLateChild) {
 
 TEST_F(Straggler, TheTimeOfALateLookDoesNotCount) {
   StragglerWatch watch(4);
-  watch.look(now_, 0);
-  watch.look(now_ += 20s, 1);  // this process stood still
+  watch.look(now_, 0, 0ms);
+  watch.look(now_ += 20s, 1, 20s);  // this process stood still
   EXPECT_EQ(watch.straggler(), std::nullopt);
 }
 

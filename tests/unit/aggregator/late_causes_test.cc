@@ -61,6 +61,42 @@ TEST_F(LateCausesTest, NothingForASecondIsSilence) {
   EXPECT_EQ(cause(LateCauses::kSilent), LateCause::silent);
 }
 
+TEST_F(LateCausesTest, AChildThatAnswersAndHasCalledNothingHasNotCalled) {
+  for (int i = 0; i < 3; ++i) operate(1, 100ms, 2ms, 0ms);
+  EXPECT_FALSE(causes_.ask(0, LateCauses::kAskAfter - 1ms, now_));
+  ASSERT_TRUE(causes_.ask(0, LateCauses::kAskAfter, now_));
+  EXPECT_FALSE(causes_.ask(0, LateCauses::kAskAfter, now_ + LateCauses::kAskPause - 1ms)) << "it is not asked so often";
+  causes_.says(0, {.idle = true}, now_ += 1ms);
+  now_ += 300ms;
+  EXPECT_EQ(cause(700ms), LateCause::not_called);
+  causes_.says(0, {.idle = false}, now_);
+  EXPECT_EQ(cause(700ms), LateCause::slow_data) << "it has called, and its data do not come";
+}
+
+TEST_F(LateCausesTest, AChildThatDoesNotAnswerIsSilentEvenIfItAnsweredBefore) {
+  for (int i = 0; i < 3; ++i) operate(1, 100ms, 2ms, 0ms);
+  ASSERT_TRUE(causes_.ask(0, 400ms, now_));
+  EXPECT_EQ(cause(400ms), LateCause::late_call) << "the answer may be under way";
+  now_ += LateCauses::kAnswerLimit;
+  EXPECT_EQ(cause(700ms), LateCause::silent);
+  causes_.says(0, {.idle = true}, now_);
+  EXPECT_EQ(cause(700ms), LateCause::not_called);
+  now_ += 500ms;
+  ASSERT_TRUE(causes_.ask(0, 1200ms, now_));
+  EXPECT_EQ(cause(1200ms), LateCause::not_called);
+  now_ += LateCauses::kAskPause;
+  ASSERT_TRUE(causes_.ask(0, 1700ms, now_)) << "a second question does not begin the limit again";
+  EXPECT_EQ(cause(1700ms), LateCause::silent);
+}
+
+TEST_F(LateCausesTest, AWaitAsLongAsTheLagsBeforeIsALateCall) {
+  for (int i = 0; i < 3; ++i) operate(1, 900ms, 800ms, 0ms);
+  ASSERT_TRUE(causes_.ask(0, 400ms, now_));
+  causes_.says(0, {.idle = true}, now_);
+  EXPECT_EQ(cause(700ms), LateCause::late_call) << "it came after 800 ms before";
+  EXPECT_EQ(cause(10s), LateCause::not_called);
+}
+
 TEST(LateCauseNames, AreReadAgainAndUnknownNamesAreUnknown) {
   for (std::size_t i = 0; i < kLateCauses.size(); ++i)
     EXPECT_EQ(late_cause_from_string(kLateCauses[i].name), static_cast<LateCause>(i));
@@ -70,12 +106,12 @@ TEST(LateCauseNames, AreReadAgainAndUnknownNamesAreUnknown) {
 
 TEST_F(LateCausesTest, ATroubleThatTheChildTellsIsTheCause) {
   for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
-  causes_.says(0, {.processor_wait = 70}, now_);
+  causes_.says(0, {.troubles = {.processor_wait = 70}}, now_);
   EXPECT_EQ(cause(), LateCause::no_cpu);
   now_ += 1s;
   EXPECT_EQ(cause(1s), LateCause::no_cpu) << "it is silent because it does not run";
   EXPECT_EQ(cause(999ms), LateCause::silent) << "it has told nothing since the others wait";
-  causes_.says(0, {.sent_again = 20}, now_);
+  causes_.says(0, {.troubles = {.sent_again = 20}}, now_);
   EXPECT_EQ(cause(), LateCause::lossy_link);
   causes_.says(0, {}, now_);
   EXPECT_EQ(cause(), LateCause::late_call);
@@ -83,13 +119,13 @@ TEST_F(LateCausesTest, ATroubleThatTheChildTellsIsTheCause) {
 
 TEST_F(LateCausesTest, ATroubleOfAllChildrenIsNotTheCauseOfOne) {
   for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
-  for (std::uint32_t child = 0; child < 3; ++child) causes_.says(child, {.processor_wait = 70}, now_);
+  for (std::uint32_t child = 0; child < 3; ++child) causes_.says(child, {.troubles = {.processor_wait = 70}}, now_);
   EXPECT_EQ(cause(), LateCause::late_call);
 }
 
 TEST_F(LateCausesTest, AWordOfLongAgoNoLongerCounts) {
   for (int i = 0; i < 3; ++i) operate(64, 500ms, 100ms, 0ms);
-  causes_.says(0, {.processor_wait = 70}, now_);
+  causes_.says(0, {.troubles = {.processor_wait = 70}}, now_);
   now_ += kTroublesValid;
   EXPECT_EQ(cause(), LateCause::no_cpu);
   now_ += 1ms;

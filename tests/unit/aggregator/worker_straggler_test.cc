@@ -68,7 +68,7 @@ TEST_F(WorkerStraggler, ARankThatWaitsForAProcessorIsNamedWithThisCause) {
   const auto ranks = lane_of(root, 4);
   FrameHeader word;
   word.type = FrameType::ask;
-  word.count = encode(RankTroubles{.processor_wait = 90});
+  word.count = encode(RankWord{.troubles = {.processor_wait = 90}});
   ranks[2]->send(word);
   for (int i = 0; i < 2; ++i) operate(ranks, 2, 812ms);
   ASSERT_EQ(notices_->size(), 1U);
@@ -95,6 +95,21 @@ TEST_F(WorkerStraggler, ARankThatDoesNotCallAtAllIsNamedWhileTheOthersWait) {
   EXPECT_GT(late.late_for, 0ms);
   EXPECT_EQ(late.cause, LateCause::silent);
   EXPECT_EQ(lane.of_children.at(0).operations_behind, 0U);
+}
+
+TEST_F(WorkerStraggler, ARankThatLivesAndHasNotCalledIsNamedWithThisCause) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  ASSERT_TRUE(run_until([&] { return ranks[3]->words_wanted > 0; }));
+  FrameHeader word;
+  word.type = FrameType::ask;
+  word.count = encode(RankWord{.idle = true});
+  ranks[3]->send(word);
+  ASSERT_TRUE(run_until([&] { return !notices_->empty(); }));
+  EXPECT_EQ(notices_->at(0).who, "rank 3");
+  EXPECT_EQ(notices_->at(0).cause, LateCause::not_called);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks[rank]->words_wanted, 0U) << "rank " << rank;
 }
 
 TEST_F(WorkerStraggler, TheLeafNamesTheRankAndTheRootNamesTheLeaf) {

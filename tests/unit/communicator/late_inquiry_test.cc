@@ -38,7 +38,7 @@ class LateInquiryTest : public ::testing::Test {
 
 TEST_F(LateInquiryTest, TheRankThatHasNotCalledIsNamed) {
   inquire(wait_);
-  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1200 ms (it begins its operations late); 3 others wait"));
+  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1200 ms (it has not called the operation); 3 others wait"));
   EXPECT_EQ(tick(std::nullopt), std::nullopt);
   EXPECT_EQ(lines_.back(), "rank 2 is no longer late");
 }
@@ -57,7 +57,7 @@ TEST_F(LateInquiryTest, TheRanksOwnTroubleIsTheCauseUnlessAllHaveIt) {
   static_cast<void>(tick(std::nullopt));
   now_ += LateLog::kPause;
   inquire_with(80);
-  EXPECT_EQ(lines_.back(), "rank 2 is late by 1200 ms (it begins its operations late); 3 others wait");
+  EXPECT_EQ(lines_.back(), "rank 2 is late by 1200 ms (it has not called the operation); 3 others wait");
 }
 
 TEST_F(LateInquiryTest, TheRankThatDoesNotAnswerIsNamedAfterTheLimit) {
@@ -97,6 +97,67 @@ TEST_F(LateInquiryTest, PausesBetweenInquiriesDouble) {
   EXPECT_THAT(asked, ElementsAre(0s, 1s, 3s, 7s, 15s, 31s, 61s, 91s));
 }
 
+TEST_F(LateInquiryTest, AsksEarlyAndNamesTheRankAfterASecond) {
+  const auto waits = [](transport::Duration time) { return Wait{kLateOperation, time}; };
+  EXPECT_EQ(tick(waits(LateInquiry::kAskAfter)), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 2);
+  now_ += 600ms;
+  EXPECT_EQ(tick(waits(900ms)), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty());
+  now_ += 100ms;
+  EXPECT_EQ(tick(waits(LateInquiry::kAfter)), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1000 ms (it has not called the operation); 3 others wait"));
+}
+
+TEST_F(LateInquiryTest, ARankThatIsMissingInTwoOperationsIsNamedBeforeASecond) {
+  const auto miss = [this](std::uint64_t operation, std::uint32_t late) {
+    const Wait wait{operation, LateInquiry::kAskAfter};
+    EXPECT_EQ(tick(wait), operation);
+    for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != late, operation);
+    EXPECT_EQ(tick(wait), std::nullopt);
+    now_ += 100ms;
+    EXPECT_EQ(tick(std::nullopt), std::nullopt) << "the operation goes on";
+  };
+  miss(kLateOperation, 2);
+  miss(kLateOperation + 1, 1);
+  EXPECT_THAT(lines_, IsEmpty()) << "another rank each time";
+  miss(kLateOperation + 2, 1);
+  EXPECT_THAT(lines_, ElementsAre("rank 1 is late by 300 ms (it begins its operations late); 3 others wait"));
+  miss(kLateOperation + 3, 1);
+  EXPECT_EQ(lines_.size(), 1U) << "it is late all the time";
+  now_ += LateInquiry::kAgainWithin;
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  EXPECT_EQ(lines_.back(), "rank 1 is no longer late");
+  now_ += LateLog::kPause;
+  miss(kLateOperation + 4, 1);
+  EXPECT_EQ(lines_.size(), 2U) << "the last time is long ago";
+}
+
+TEST_F(LateInquiryTest, EarlyQuestionsAreRareWhileSeveralRanksAreMissing) {
+  std::uint64_t asked = 0;
+  for (std::uint64_t operation = 0; operation < 100; ++operation, now_ += 1s) {
+    const Wait wait{operation, LateInquiry::kAskAfter};
+    if (!tick(wait)) continue;
+    ++asked;
+    for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank < 2, operation);
+    EXPECT_EQ(tick(wait), std::nullopt);
+    EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  }
+  EXPECT_LE(asked, 8U);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(LateInquiryTest, SeveralRanksThatAreMissingAreAskedAgainAfterASecond) {
+  EXPECT_EQ(tick(Wait{kLateOperation, LateInquiry::kAskAfter}), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank < 2);
+  now_ += 700ms;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 3);
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 3 is late by 1200 ms (it has not called the operation); 3 others wait"));
+}
+
 TEST_F(LateInquiryTest, AnotherOperationIsAskedAboutAtOnce) {
   inquire(wait_);
   EXPECT_EQ(tick(Wait{kLateOperation + 1, 1s}), kLateOperation + 1);
@@ -107,7 +168,7 @@ TEST_F(LateInquiryTest, TheReportOfAnotherRankCountsForAWhile) {
   ASSERT_EQ(tick(std::nullopt), kLateOperation);
   for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 0);
   EXPECT_EQ(tick(std::nullopt), std::nullopt);
-  EXPECT_THAT(lines_, ElementsAre("rank 0 is late by 1000 ms (it begins its operations late); 3 others wait"));
+  EXPECT_THAT(lines_, ElementsAre("rank 0 is late by 1000 ms (it has not called the operation); 3 others wait"));
   now_ += LateInquiry::kReportValid;
   EXPECT_EQ(tick(std::nullopt), std::nullopt);
   EXPECT_EQ(lines_.back(), "rank 0 is no longer late");

@@ -30,7 +30,14 @@ class OwnTroublesTest : public testing::Test {
   bool look() { return troubles_.look(now_ += OwnTroubles::kPeriod); }
 
   const std::string folder_ = testing::TempDir() + "own-troubles-" + std::to_string(::getpid());
-  const OwnTroubles::Files files_{folder_ + "/main", folder_ + "/this", folder_ + "/tcp"};
+  void device_errors(std::uint64_t received, std::uint64_t sent) {
+    const auto line = [](const std::string& name, std::uint64_t in, std::uint64_t out) {
+      return name + ":  9 9 " + std::to_string(in) + " 7 7 7 7 7 9 9 " + std::to_string(out) + " 7 7 7 7 7\n";
+    };
+    write(files_.devices, "Inter-|   Receive\n face |bytes\n" + line("    lo", 0, 0) + line("  eth0", received, sent));
+  }
+
+  const OwnTroubles::Files files_{folder_ + "/main", folder_ + "/this", folder_ + "/tcp", folder_ + "/devices"};
   OwnTroubles troubles_{files_};
   transport::TimePoint now_{1h};
 };
@@ -77,14 +84,48 @@ TEST_F(OwnTroublesTest, SegmentsThatAreSentAgainAreATrouble) {
 TEST_F(OwnTroublesTest, AFewSegmentsSayNothing) {
   segments(1000, 0);
   static_cast<void>(look());
-  segments(1020, 20);
+  segments(1015, 14);
   EXPECT_FALSE(look());
   EXPECT_EQ(troubles_.current().sent_again, 0);
+  segments(1045, 16);
+  EXPECT_FALSE(look()) << "two losses may be chance";
+}
+
+TEST_F(OwnTroublesTest, ALinkThatLosesSoMuchThatItSendsLittleIsATrouble) {
+  segments(1000, 0);
+  static_cast<void>(look());
+  segments(1030, 6);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().sent_again, 16);
+}
+
+TEST_F(OwnTroublesTest, PacketsOfTheRanksOwnTransportCountWithTheSegments) {
+  OwnTroubles::Segments packets{.sent = 5000, .sent_again = 10};
+  troubles_.also_count([&packets] { return packets; });
+  segments(1000, 0);
+  static_cast<void>(look());
+  segments(1100, 0);
+  packets = {.sent = 5080, .sent_again = 30};
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().sent_again, 10);
+}
+
+TEST_F(OwnTroublesTest, ErrorsOfNetworkDevicesAreATrouble) {
+  device_errors(1000, 50);
+  static_cast<void>(look());
+  EXPECT_FALSE(look());
+  EXPECT_EQ(troubles_.current().device_errors, 0);
+  device_errors(1002, 51);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().device_errors, 3);
+  device_errors(9000, 51);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().device_errors, 100);
 }
 
 TEST_F(OwnTroublesTest, FilesThatAreMissingOrBrokenGiveNoTroubles) {
   for (const char* text : {"", "x y z\n", "1\n", "Tcp: OutSegs\nTcp: 1 2\n"}) {
-    for (const std::string& file : {files_.main_thread, files_.tcp}) write(file, text);
+    for (const std::string& file : {files_.main_thread, files_.tcp, files_.devices}) write(file, text);
     EXPECT_FALSE(look());
     EXPECT_EQ(troubles_.current(), RankTroubles{});
   }
@@ -117,11 +158,16 @@ TEST(OwnTroublesOfThisThread, AreFoundByTheRealKernel) {
 }
 
 TEST(RankTroublesText, TravelInOneNumber) {
-  const RankTroubles troubles{.processor_wait = 87, .sent_again = 12};
-  EXPECT_TRUE(tells_troubles(encode(troubles)));
-  EXPECT_EQ(decode_troubles(encode(troubles)), troubles);
-  EXPECT_FALSE(tells_troubles(0));
-  EXPECT_EQ(decode_troubles(UINT64_MAX), (RankTroubles{.processor_wait = 100, .sent_again = 100}));
+  const RankTroubles troubles{.processor_wait = 87, .sent_again = 12, .device_errors = 30};
+  for (const bool idle : {false, true}) {
+    const std::uint64_t count = encode({.troubles = troubles, .idle = idle});
+    EXPECT_TRUE(tells_word(count));
+    EXPECT_EQ(decode_word(count).troubles, troubles);
+    EXPECT_EQ(decode_word(count).idle, idle);
+  }
+  EXPECT_FALSE(tells_word(0));
+  EXPECT_EQ(decode_word(UINT64_MAX).troubles,
+            (RankTroubles{.processor_wait = 100, .sent_again = 100, .device_errors = 100}));
 }
 
 TEST(RankTroublesText, AreTheCauseOnlyIfTheyStandOut) {
@@ -131,6 +177,7 @@ TEST(RankTroublesText, AreTheCauseOnlyIfTheyStandOut) {
   EXPECT_EQ(cause_of(starved, {.processor_wait = 70}, LateCause::slow_data), LateCause::slow_data);
   EXPECT_EQ(cause_of({.processor_wait = 39}, none, LateCause::silent), LateCause::silent);
   EXPECT_EQ(cause_of(lossy, none, LateCause::slow_data), LateCause::lossy_link);
+  EXPECT_EQ(cause_of({.sent_again = 9, .device_errors = 4}, none, LateCause::slow_data), LateCause::device_errors);
   EXPECT_EQ(cause_of(lossy, {.sent_again = 7}, LateCause::slow_data), LateCause::slow_data);
 }
 

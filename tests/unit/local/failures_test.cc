@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "client/collectives/local/late_calls.h"
 #include "tests/unit/local/threads.h"
 
 namespace tributary::client::local {
@@ -222,13 +223,30 @@ TEST(LocalLateness, TheFirstRankThatWaitsNamesTheRankThatHasNotCalled) {
     ASSERT_EQ(said.size(), 1U);
     EXPECT_TRUE(said[0].late);
     EXPECT_THAT(said[0].text, testing::MatchesRegex("rank " + std::to_string(late) +
-                                                    " on host here is late by [0-9]+ ms .it begins its operations "
-                                                    "late.; 2 others wait"));
+                                                    " on host here is late by [0-9]+ ms .it has not called the "
+                                                    "operation.; 2 others wait"));
     const auto after = lines[teller]->take();
     ASSERT_EQ(after.size(), 1U);
     EXPECT_EQ(after[0].text, "rank " + std::to_string(late) + " on host here is no longer late");
     for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(lines[rank]->take().empty()) << "rank " << rank;
   }
+}
+
+TEST(LocalLateness, ARankThatIsLateInTwoCallsIsLateAgain) {
+  using namespace std::chrono_literals;
+  LateCalls calls;
+  const LateCalls::TimePoint now{1h};
+  calls.waits(2, 10, now);
+  calls.waits(2, 10, now + 100ms);
+  EXPECT_FALSE(calls.again()) << "one call";
+  calls.waits(1, 11, now + 1s);
+  EXPECT_FALSE(calls.again()) << "another rank";
+  calls.waits(1, 12, now + 2s);
+  EXPECT_TRUE(calls.again());
+  calls.waits(1, 12, now + 2100ms);
+  EXPECT_TRUE(calls.again()) << "the same call";
+  calls.waits(1, 13, now + 2100ms + LateCalls::kAgainWithin + 1ms);
+  EXPECT_FALSE(calls.again()) << "long ago";
 }
 
 }  // namespace

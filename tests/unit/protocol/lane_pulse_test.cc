@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "tributary/protocol/bytes_under_way.h"
+
 namespace tributary {
 namespace {
 
@@ -77,6 +79,20 @@ TEST_F(LanePulseTest, DataSentBeforeTheQuestionMayTakeTheirTime) {
   ASSERT_EQ(look_for(200ms, true, 125'000'000).first, Verdict::ask);
   EXPECT_EQ(look_for(1400ms, true, 125'000'000).first, Verdict::wait);
   EXPECT_EQ(look_for(200ms, true, 125'000'000).first, Verdict::dead);
+}
+
+TEST(BytesUnderWay, AreTheBytesOfContributionsWithoutAResult) {
+  BytesUnderWay bytes(4);
+  for (std::uint64_t sequence = 0; sequence < 4; ++sequence) bytes.sent(sequence, 1000 * (sequence + 1));
+  EXPECT_EQ(bytes.total(), 10'000U);
+  bytes.came(0);
+  bytes.came(1);
+  EXPECT_EQ(bytes.total(), 7000U);
+  bytes.sent(4, 0);  // a bare contribution
+  bytes.sent(5, 500);
+  EXPECT_EQ(bytes.total(), 7500U);
+  for (const std::uint64_t sequence : {2U, 3U, 4U, 5U}) bytes.came(sequence);
+  EXPECT_EQ(bytes.total(), 0U);
 }
 
 TEST(LanePulse, CanBeSwitchedOff) {

@@ -15,17 +15,28 @@ namespace tributary {
 inline constexpr std::size_t kLateRanksMax = 64;  // number of late ranks that one message has at most
 
 /// The cause of the lateness: a guess of the aggregator, of rank 0, or of a rank of the same host.
-enum class LateCause : std::uint8_t { unknown, late_call, slow_data, silent, no_cpu, lossy_link };
+enum class LateCause : std::uint8_t {
+  unknown,
+  late_call,
+  slow_data,
+  silent,
+  no_cpu,
+  lossy_link,
+  not_called,
+  device_errors
+};
 struct LateCauseRow {
   std::string_view name;  // in JSON
   std::string_view text;  // for people; empty: nothing to say
 };
-inline constexpr std::array<LateCauseRow, 6> kLateCauses{{{"unknown", ""},
+inline constexpr std::array<LateCauseRow, 8> kLateCauses{{{"unknown", ""},
                                                           {"late-call", "it begins its operations late"},
                                                           {"slow-data", "its data come slowly"},
                                                           {"silent", "nothing comes from it"},
                                                           {"no-cpu", "its thread waits for a processor"},
-                                                          {"lossy-link", "its host sends packets again"}}};
+                                                          {"lossy-link", "its host sends packets again"},
+                                                          {"not-called", "it has not called the operation"},
+                                                          {"device-errors", "its network device counts errors"}}};
 [[nodiscard]] constexpr const LateCauseRow& row_of(LateCause cause) noexcept {
   return kLateCauses[static_cast<std::size_t>(cause)];
 }

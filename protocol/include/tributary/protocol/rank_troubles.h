@@ -1,6 +1,6 @@
 #pragma once
 // The troubles that a rank finds at itself, which the processes that wait for it cannot see: its threads wait for a
-// processor, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0
+// processor, its network devices count errors, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0
 // in `progress`. They only let others guess: there may be another cause, too, and a rank may tell anything.
 #include <algorithm>
 #include <chrono>
@@ -13,28 +13,44 @@ namespace tributary {
 struct RankTroubles {
   std::uint8_t processor_wait = 0;  // percent of the last second for which its thread was ready to run and did not run
   std::uint8_t sent_again = 0;      // percent of its host's TCP segments that were sent again
+  std::uint8_t device_errors = 0;   // errors that its host's network devices counted in the last second; 100: or more
   friend bool operator==(const RankTroubles&, const RankTroubles&) = default;
 
-  static constexpr std::uint8_t kProcessorWaitMin = 40, kSentAgainMin = 5;
+  static constexpr std::uint8_t kProcessorWaitMin = 40, kSentAgainMin = 5, kDeviceErrorsMin = 3;
   /// Returns whether there is a trouble that may make the rank late.
-  [[nodiscard]] bool any() const noexcept { return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin; }
+  [[nodiscard]] bool any() const noexcept {
+    return processor_wait >= kProcessorWaitMin || sent_again >= kSentAgainMin || device_errors >= kDeviceErrorsMin;
+  }
 };
 
 /// The time for which a rank's word about its troubles counts.
 inline constexpr std::chrono::seconds kTroublesValid{3};
 
-/// Returns the field `count` of an `ask` frame that tells troubles. Other `ask` frames have 0 there.
-[[nodiscard]] constexpr std::uint64_t encode(const RankTroubles& t) noexcept {
-  return std::uint64_t{1} << 63 | std::uint64_t{t.sent_again} << 8 | t.processor_wait;
+/// A rank's word about itself.
+struct RankWord {
+  RankTroubles troubles{};
+  bool idle = false;  // it has called no operation whose data or result are still under way
+};
+
+/// The field `count` of an `alive` frame with which an aggregator wants a word from a rank. Other `alive` frames have 0
+/// there.
+inline constexpr std::uint64_t kWantsWord = 1;
+
+/// Returns the field `count` of an `ask` frame that tells a word. Other `ask` frames have 0 there.
+[[nodiscard]] constexpr std::uint64_t encode(const RankWord& word) noexcept {
+  return std::uint64_t{1} << 63 | std::uint64_t{word.troubles.device_errors} << 24 | std::uint64_t{word.idle} << 16 |
+         std::uint64_t{word.troubles.sent_again} << 8 | word.troubles.processor_wait;
 }
-[[nodiscard]] constexpr bool tells_troubles(std::uint64_t count) noexcept {
+[[nodiscard]] constexpr bool tells_word(std::uint64_t count) noexcept {
   return count >> 63 != 0;
 }
-[[nodiscard]] constexpr RankTroubles decode_troubles(std::uint64_t count) noexcept {
-  const auto percent = [count](unsigned shift) {
+[[nodiscard]] constexpr RankWord decode_word(std::uint64_t count) noexcept {
+  const auto at_most_100 = [count](unsigned shift) {
     return static_cast<std::uint8_t>(std::min<std::uint64_t>(count >> shift & 0xFF, 100));
   };
-  return {.processor_wait = percent(0), .sent_again = percent(8)};
+  return {
+      .troubles = {.processor_wait = at_most_100(0), .sent_again = at_most_100(8), .device_errors = at_most_100(24)},
+      .idle = (count >> 16 & 1U) != 0};
 }
 
 /// Returns the cause that the rank's own troubles give; `otherwise` if they give none. `others`: the means of the other
@@ -45,6 +61,8 @@ inline constexpr std::chrono::seconds kTroublesValid{3};
     return value >= least && 2U * value >= 3U * mean;
   };
   if (stands_out(own.processor_wait, others.processor_wait, RankTroubles::kProcessorWaitMin)) return LateCause::no_cpu;
+  if (stands_out(own.device_errors, others.device_errors, RankTroubles::kDeviceErrorsMin))
+    return LateCause::device_errors;
   if (stands_out(own.sent_again, others.sent_again, RankTroubles::kSentAgainMin)) return LateCause::lossy_link;
   return otherwise;
 }
@@ -55,16 +73,18 @@ class TroublesMean {
   void add(const RankTroubles& one) noexcept {
     processor_wait_ += one.processor_wait;
     sent_again_ += one.sent_again;
+    device_errors_ += one.device_errors;
     ++count_;
   }
   [[nodiscard]] RankTroubles mean() const noexcept {
     const std::uint32_t count = std::max(count_, 1U);
     return {.processor_wait = static_cast<std::uint8_t>(processor_wait_ / count),
-            .sent_again = static_cast<std::uint8_t>(sent_again_ / count)};
+            .sent_again = static_cast<std::uint8_t>(sent_again_ / count),
+            .device_errors = static_cast<std::uint8_t>(device_errors_ / count)};
   }
 
  private:
-  std::uint32_t processor_wait_ = 0, sent_again_ = 0, count_ = 0;
+  std::uint32_t processor_wait_ = 0, sent_again_ = 0, device_errors_ = 0, count_ = 0;
 };
 
 }  // namespace tributary
