@@ -27,7 +27,7 @@ class LateCauses {
   static constexpr Duration kSilent =
       std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
   /// A child for which the lane has waited for this time is asked for a word, and again after each pause.
-  static constexpr Duration kAskAfter = std::chrono::milliseconds(400), kAskPause = std::chrono::milliseconds(500);
+  static constexpr Duration kAskAfter = std::chrono::milliseconds(400), kAskPause = std::chrono::milliseconds(250);
   static constexpr Duration kAnswerLimit = std::chrono::milliseconds(300);  // a child that does not answer is silent
 
   explicit LateCauses(std::uint32_t children) : children_(children) {}

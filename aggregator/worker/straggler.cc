@@ -18,9 +18,9 @@ constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says litt
 // process was late.
 constexpr Seconds kLookMax{0.15};
 constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
-constexpr double kSoonLimitLong = 0.35;                  // the first of these after kLongWaits long waits
+constexpr double kSoonLimitLong = 0.45;                  // the first of these after kLongWaits long waits
 constexpr std::uint32_t kLongWaits = 2;
-constexpr std::chrono::milliseconds kLongWait{150};
+constexpr std::chrono::milliseconds kLongWait{200};
 constexpr std::chrono::milliseconds kLastingWait{1};  // shorter waits do not count in the mean over 15 s
 constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;  // parts below which it is on time again
 constexpr double kTimesTheNext = 8;

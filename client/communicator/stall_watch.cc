@@ -68,7 +68,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
-  if (const auto& troubles = shared_.settings.troubles) p.troubles = troubles->current();
+  if (const auto& troubles = shared_.settings.troubles) p.troubles = troubles->until(now);
   if (!operations.empty()) {  // operations that have ended leave the queue at the front
     p.oldest = operations.first_number();
     p.waits_for = parts_.text.waits_for(*operations.all().front());

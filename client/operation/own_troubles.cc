@@ -145,6 +145,16 @@ bool OwnTroubles::look(transport::TimePoint now) {
   return std::exchange(told_, troubled) || troubled;
 }
 
+RankTroubles OwnTroubles::until(transport::TimePoint now) const {
+  RankTroubles found = current();
+  if (!read_at_ || now - *read_at_ < kPeriod / 2) return found;
+  const RankTroubles since = between(counters_, read(), now - *read_at_);
+  found.processor_wait = std::max(found.processor_wait, since.processor_wait);
+  found.sent_again = std::max(found.sent_again, since.sent_again);
+  found.device_errors = std::max(found.device_errors, since.device_errors);
+  return found;
+}
+
 RankTroubles OwnTroubles::current() const noexcept {
   return {.processor_wait = std::max(last_[0].processor_wait, last_[1].processor_wait),
           .sent_again = std::max(last_[0].sent_again, last_[1].sent_again),

@@ -42,6 +42,8 @@ class OwnTroubles {
   bool look(transport::TimePoint now);
   /// Returns the troubles of the last second.
   [[nodiscard]] RankTroubles current() const noexcept;
+  /// Like current(), and reads the counters, so that the time since the last period counts, too.
+  [[nodiscard]] RankTroubles until(transport::TimePoint now) const;
 
   /// Counts the packets of the rank's transport, too, where it has packets of its own. look() calls the function.
   void also_count(std::function<Segments()> packets) { packets_ = std::move(packets); }

@@ -99,8 +99,9 @@ FrameHeader LaneLink::header_of(FrameType type) const {
 /// Tells the aggregator about this rank. An older aggregator takes the frame for a question, and answers it.
 void LaneLink::send_word() {
   FrameHeader header = header_of(FrameType::ask);
-  header.count = encode({.troubles = settings_.troubles ? settings_.troubles->current() : RankTroubles{},
-                         .idle = contributed_ == prefix_ && advance_cursor() == nullptr});
+  const auto& troubles = settings_.troubles;
+  header.count = encode(RankWord{.troubles = troubles ? troubles->until(transport::Clock::now()) : RankTroubles{},
+                                 .idle = contributed_ == prefix_ && advance_cursor() == nullptr});
   channel_->send_copy(header, {});
 }
 

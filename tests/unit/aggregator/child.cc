@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "tributary/protocol/rank_troubles.h"
+
 namespace tributary::aggregator::test {
 
 TokenClaims claims_of_rank(std::string_view aggregator, std::uint32_t epoch, std::uint16_t child,

@@ -84,8 +84,8 @@ TEST_F(LateCausesTest, AChildThatDoesNotAnswerIsSilentEvenIfItAnsweredBefore) {
   now_ += 500ms;
   ASSERT_TRUE(causes_.ask(0, 1200ms, now_));
   EXPECT_EQ(cause(1200ms), LateCause::not_called);
-  now_ += LateCauses::kAskPause;
-  ASSERT_TRUE(causes_.ask(0, 1700ms, now_)) << "a second question does not begin the limit again";
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(causes_.ask(0, 1700ms, now_ += LateCauses::kAskPause)) << "another question begins no new limit";
   EXPECT_EQ(cause(1700ms), LateCause::silent);
 }
 

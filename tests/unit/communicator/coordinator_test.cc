@@ -532,7 +532,8 @@ TEST(Coordinator, AsksOnceASecondWhileItsOperationsWaitAndTellsWhoIsLate) {
 
 TEST(Coordinator, AsksTheRanksAboutAnOperationThatNoTreeCarries) {
   CoordinatorSettings settings = Rig::usual();
-  CoordinatorSettings::Waiting waiting{.by_trees = false, .wait = {.operation = 3, .time = 999ms}};
+  CoordinatorSettings::Waiting waiting{.by_trees = false,
+                                       .wait = {.operation = 3, .time = LateInquiry::kAskAfter - 1ms}};
   std::vector<std::string> told;
   settings.waits = [&] { return std::optional(waiting); };
   settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
@@ -540,10 +541,13 @@ TEST(Coordinator, AsksTheRanksAboutAnOperationThatNoTreeCarries) {
   rig.bring_to(At::resting);
   rig.wait(10ms);
   EXPECT_EQ(rig.said().find("inquiry"), std::string::npos);
-  waiting.wait.time = 1s;
+  waiting.wait.time = LateInquiry::kAskAfter;
   rig.wait(10ms);
   EXPECT_NE(rig.said().find("inquiry 3"), std::string::npos);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, Rig::progress(3, {.called = rank != 1}));
+  rig.wait(10ms);
+  EXPECT_TRUE(told.empty()) << "it has stood still for less than a second";
+  waiting.wait.time = LateInquiry::kAfter;
   rig.wait(10ms);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_TRUE(told[0].starts_with("rank 1")) << told[0];

@@ -65,6 +65,15 @@ TEST_F(OwnTroublesTest, TheThreadThatLooksCountsToo) {
   EXPECT_EQ(troubles_.current().processor_wait, 80);
 }
 
+TEST_F(OwnTroublesTest, AWordThatIsWantedCountsTheTimeSinceTheLastPeriod) {
+  wait_of(files_.main_thread, 0s);
+  static_cast<void>(look());
+  wait_of(files_.main_thread, 200ms);
+  EXPECT_EQ(troubles_.until(now_ + 100ms).processor_wait, 0) << "too short a time";
+  EXPECT_EQ(troubles_.until(now_ + 400ms).processor_wait, 50);
+  EXPECT_EQ(troubles_.current().processor_wait, 0);
+}
+
 TEST_F(OwnTroublesTest, LooksOnlyTwiceASecond) {
   wait_of(files_.main_thread, 0s);
   static_cast<void>(look());
@@ -160,7 +169,7 @@ TEST(OwnTroublesOfThisThread, AreFoundByTheRealKernel) {
 TEST(RankTroublesText, TravelInOneNumber) {
   const RankTroubles troubles{.processor_wait = 87, .sent_again = 12, .device_errors = 30};
   for (const bool idle : {false, true}) {
-    const std::uint64_t count = encode({.troubles = troubles, .idle = idle});
+    const std::uint64_t count = encode(RankWord{.troubles = troubles, .idle = idle});
     EXPECT_TRUE(tells_word(count));
     EXPECT_EQ(decode_word(count).troubles, troubles);
     EXPECT_EQ(decode_word(count).idle, idle);
