@@ -164,8 +164,8 @@ TEST(Adaptation, ASplitWhoseTreesBecomeSlowHasItsDeferredTrialOfTheRanksAtOnce) 
   Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kQuarter);
   job.run(40);
   ASSERT_EQ(job.path(), Path::split);
-  job.world.trees_us = 20e6;
-  job.run(20);
+  job.world.trees_us = 8e6;
+  job.run(4);
   EXPECT_EQ(job.path(), Path::ranks);
 }
 
