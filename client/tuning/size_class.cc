@@ -291,7 +291,6 @@ Decision Adaptation::SizeClass::judge_steady(const Figures& figures, std::uint32
     chosen_us_ = best_us_;
     rest_until_ = balance_at_ = now;
     not_before_ = {};
-    ranks_deferred_us_ = 0;
     rest_ = kRestFirst;
   }
   if (best_.path == Path::split) {
@@ -386,13 +385,11 @@ Decision Adaptation::SizeClass::next(const Figures& figures, std::uint32_t ranks
 bool Adaptation::SizeClass::defer_ranks(double ranks_us, const Figures& figures, std::uint32_t ranks) {
   const bool first = not_before_[static_cast<std::size_t>(Path::ranks)] == TimePoint{};
   if (!first || figures.trees_gbits <= 0) return false;
-  if (spent_us_ < ranks_deferred_us_) return true;
-  if (ranks_deferred_us_ > 0) return false;
   const double expected = modelled_us(best_.path, figures, ranks);
   const bool as_expected = best_us_ < kAsExpected * expected && expected < kAsExpected * best_us_;
   if (!as_expected || ranks_us < kDeferredFrom * best_us_) return false;
-  ranks_deferred_us_ = spent_us_ + (ranks_us - best_us_) * kSamples / kCostOfTrials;
-  return true;
+  if (ranks_deferred_us_ == 0) ranks_deferred_us_ = spent_us_ + (ranks_us - best_us_) * kSamples / kCostOfTrials;
+  return spent_us_ < ranks_deferred_us_;
 }
 
 Decision Adaptation::SizeClass::rest() {

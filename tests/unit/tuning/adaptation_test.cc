@@ -160,12 +160,12 @@ TEST(Adaptation, ASplitThatTakesWhatTheModelExpectsLosesAHundredthToItsFirstTria
   }
 }
 
-TEST(Adaptation, ASplitWhoseTreesBecomeSlowHasItsDeferredTrialOfTheRanksAtOnce) {
+TEST(Adaptation, ASplitWhoseTreesBecomeSlowHasItsDeferredTrialOfTheRanksSoon) {
   Job job({.trees_us = 540'000, .ranks_us = 237'000, .link_us = 134'000}, kQuarter);
   job.run(40);
   ASSERT_EQ(job.path(), Path::split);
   job.world.trees_us = 8e6;
-  job.run(4);
+  job.run(10);
   EXPECT_EQ(job.path(), Path::ranks);
 }
 
