@@ -177,7 +177,7 @@ void measure(const Options& options, std::size_t ranks, std::size_t bytes, doubl
     std::fprintf(stderr, "%s\n", arena.error().message.c_str());
     std::exit(1);
   }
-  settings.attach = options.memory == 2;
+  settings.attach = options.memory == 2 ? tuning::AttachUse::always : tuning::AttachUse::never;
   std::vector<std::pair<FileDescriptor, FileDescriptor>> ends(ranks);
   for (auto& end : ends) {
     auto inbox = make_inbox();

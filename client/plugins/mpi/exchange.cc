@@ -17,6 +17,14 @@ bool Exchange::take(Side side, int peer, void* begin, Count count, MPI_Datatype 
   return true;
 }
 
+std::size_t Exchange::bytes_received() const noexcept {
+  std::size_t sum = 0;
+  for (const Message& message : messages_) {
+    if (message.side == Side::receives) sum += message.elements * message.data->bytes_of_one();
+  }
+  return sum;
+}
+
 tributary_status Exchange::start(Message& message) const {
   const std::size_t bytes = message.elements * message.data->bytes_of_one();
   tributary_comm* const comm = communicator_.tributary();

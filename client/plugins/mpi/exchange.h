@@ -23,6 +23,8 @@ class Exchange {
 
   /// Returns true, and keeps the message, if it is long enough. Both of its ranks answer alike.
   [[nodiscard]] bool take(Side side, int peer, void* begin, Count count, MPI_Datatype type);
+  [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
+  [[nodiscard]] std::size_t bytes_received() const noexcept;
   /// Starts all messages. Returns MPI's code.
   [[nodiscard]] int start();
   /// Waits for all messages that have started. Returns MPI's code of the first error.
@@ -84,18 +86,20 @@ int all_to_all_v(const Portions<Integer, Distance>& sent, const Portions<Integer
   const bool wanted = on != nullptr && wants_exchange(*on, sent.longest(on->size()), comm);
   // One class for all sizes: the ranks see different ones.
   const auto choice = wanted ? on->choose(Collective::all_to_all_v, 0) : Communicator::Choice{};
-  count_call(Collective::all_to_all_v, choice.way, bytes);
   const auto begin = std::chrono::steady_clock::now();
   int code = MPI_SUCCESS;
   if (choice.way == Way::tributary) {
     Exchange exchange(*on);
     const auto counts_received = received.part(exchange, Exchange::Side::receives, *on);
     const auto counts_sent = sent.part(exchange, Exchange::Side::sends, *on);
+    const bool none = exchange.empty();
+    count_call(Collective::all_to_all_v, none ? Way::mpi : Way::tributary, none ? bytes : exchange.bytes_received());
     const int started = exchange.start();
     const int passed = pass_on(counts_sent.data(), counts_received.data());
     const int waited = exchange.wait();
     code = passed != MPI_SUCCESS ? passed : told(started != MPI_SUCCESS ? started : waited, comm);
   } else {
+    count_call(Collective::all_to_all_v, choice.way, bytes);
     code = pass_on(sent.counts, received.counts);
   }
   if (choice.trials != nullptr) {
