@@ -1,6 +1,6 @@
 // Measures kernels::exact_sum beside kernels::reduce, which rounds each partial sum. Both take turns in every round.
 //
-// Inputs are normally distributed; those of exact_spread are so, times powers of two from 2^-28 to 1. Rates are bytes
+// Inputs are normally distributed; those of exact_spread are normally distributed, times 2^-28 to 1. Rates are bytes
 // of input read per second by one core, in GB/s (1e9), as medians; of_reduce is the median of the rounds' ratios.
 #include "bench/kernels/exact_bench.h"
 
@@ -28,7 +28,7 @@ struct Shape {
   std::size_t inputs;
   std::size_t input_bytes;
   bool average;
-  bool spread = false;  // values from 2^-28 to 1 in place of normally distributed ones
+  bool spread = false;  // values are normally distributed, times 2^-28 to 1
 };
 
 class Arrays {
