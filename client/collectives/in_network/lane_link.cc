@@ -34,7 +34,8 @@ bool sends_form(const SequenceEntry& e) noexcept {
   return is_exact_of_hosts(e.signature.op) && row_of(e.signature.collective).reduces;
 }
 
-/// Returns the segment's length as a part of a full segment's; 0 if it is shorter than the operation's others.
+/// Returns the segment's length as a part of a full segment's; 0 if it is shorter than the operation's segments may be:
+/// it does not measure the round trip.
 double part_of_full(const Operation& operation, const Segment& segment, const LaneSettings& settings,
                     const LaneDescriptor& lane) noexcept {
   const std::size_t bytes = segment.count * operation.element_bytes();

@@ -8,9 +8,9 @@
 // of the last 1 to 2 s. A rate is the number of results that came while a segment was under way, divided by the time in
 // which they came, or in which their segments were sent if that took longer: a rank that gets no core for a while finds
 // many results at once, which is not the link's rate (as in BBR: N. Cardwell et al., "BBR: Congestion-Based Congestion
-// Control", ACM Queue 14 (2016), with the rates of Y. Cheng et al., draft-cheng-iccrg-delivery-rate-estimation). While the window is
-// too small for the link, its segments all come back in one round trip, so the window grows by a half in each round
-// trip. A rank that comes early waits for other ranks: its round trip is then long and its rate low, so its
+// Control", ACM Queue 14 (2016), with the rates of Y. Cheng et al., draft-cheng-iccrg-delivery-rate-estimation). While
+// the window is too small for the link, its segments all come back in one round trip, so the window grows by a half in
+// each round trip. A rank that comes early waits for other ranks: its round trip is then long and its rate low, so its
 // measurements change neither the least round trip nor the greatest rate.
 //
 // Where the manager knows the links' rates, it reserves twice the window that they need for the round trip that it
@@ -36,9 +36,8 @@ class LaneWindow {
 
   /// Returns how many segments may be in flight now: at least 1, at most the reserved number.
   [[nodiscard]] std::uint32_t segments() const noexcept { return segments_; }
-  /// Notes that the contribution of this sequence has been sent. `part`: its length as a part of a full segment's. Every
-  /// segment of an operation measures the round trip, except for a last one that is shorter than the others: its part
-  /// is 0.
+  /// Notes that the contribution of this sequence has been sent. `part`: its length as a part of a full segment's; 0 if
+  /// it is shorter than the operation's segments may be: it does not measure the round trip.
   void sent(std::uint64_t sequence, double part, transport::TimePoint now) noexcept;
   /// Notes that the result of this sequence has come. Results come in order, each of them once.
   void came(std::uint64_t sequence, transport::TimePoint now) noexcept;
