@@ -11,9 +11,6 @@
 namespace tributary::kernels {
 namespace {
 
-/// The vector kernels divide by numbers of at most 26 bits, so that the parts of a quotient have exact products.
-constexpr std::uint32_t kDivisorMax = (1U << 26U) - 1;
-
 template <DType kDType>
 void redo(const ExactArgs& args, std::size_t first, std::size_t end) noexcept {
   reference::exact_sum(kDType, {args.inputs, args.inputs_count}, args.out, first, end, args.divisor);
@@ -46,7 +43,8 @@ void exact_sum_by(const ExactTable& table, DType dtype, std::span<const void* co
                    "an exact sum of {} inputs of type {}, divided by {}", inputs.size(), dtype, divisor);
   if (count == 0) return;
   const ExactFunction function = table.functions[static_cast<std::size_t>(dtype)];
-  if (function == nullptr || divisor > kDivisorMax) return reference::exact_sum(dtype, inputs, out, 0, count, divisor);
+  if (function == nullptr || divisor > kExactDivisorMax)
+    return reference::exact_sum(dtype, inputs, out, 0, count, divisor);
   function({.inputs = inputs.data(),
             .inputs_count = inputs.size(),
             .inputs_log2 = static_cast<int>(std::bit_width(inputs.size() - 1)),

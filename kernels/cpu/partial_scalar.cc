@@ -31,14 +31,13 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
   }
 }
 
-void add_long(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
-              std::int64_t* upper) noexcept {
+void add_long(const double* values, std::size_t count, int base, std::int64_t* lower, std::int64_t* upper) noexcept {
   constexpr std::uint64_t kMask = (std::uint64_t{1} << kLowerBits) - 1;
   for (std::size_t i = 0; i < count; ++i) {
     const FloatBits<double> value(values[i]);
     if (!value.counts()) continue;
-    const std::uint64_t mantissa = value.mantissa() >> to.unused;
-    const int shift = value.field() - to.base;
+    const std::uint64_t mantissa = value.mantissa();
+    const int shift = value.field() - base;
     const auto low = static_cast<std::int64_t>(shift < kLowerBits ? (mantissa << shift) & kMask : 0);
     const auto high = static_cast<std::int64_t>(shift < kLowerBits ? mantissa >> (kLowerBits - shift)
                                                                    : mantissa << (shift - kLowerBits));

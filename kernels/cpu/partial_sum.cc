@@ -18,6 +18,7 @@
 #include "kernels/cpu/whole_numbers.h"
 #include "kernels/reference/exact_sum.h"
 #include "tributary/kernels/convert.h"
+#include "tributary/kernels/exact.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/frame.h"
 #include "tributary/protocol/numerics.h"
@@ -74,13 +75,15 @@ void add_values(const Float* values, std::size_t count, const ToNumber& to, Wide
 
 /// Sums of values in two parts, each of which vectors add: Gaussian values of a few ranks need some bits more than 64.
 class LongSums {
+  static_assert(kLowerBits + std::bit_width(kPartialInputsMax - 1) < 63, "the lower parts of all inputs fit");
+
  public:
   explicit LongSums(std::size_t count) noexcept : count_(count) {
     std::fill_n(lower_.data(), count, 0);
     std::fill_n(upper_.data(), count, 0);
   }
-  void add(const double* values, const ToNumber& to) noexcept {
-    kernels_here().add64_long(values, count_, to, lower_.data(), upper_.data());
+  void add(const double* values, int base) noexcept {
+    kernels_here().add64_long(values, count_, base, lower_.data(), upper_.data());
   }
   void add_to(Wide* sums) const noexcept {
     for (std::size_t i = 0; i < count_; ++i)
@@ -157,7 +160,7 @@ double nearest(Wide number) noexcept {
   const Wide sign = number >> 127U;
   const auto magnitude = static_cast<WideMagnitude>((number ^ sign) - sign);
   const int dropped = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(magnitude >> 63U)));
-  // The first 63 bits; the last of them tells whether more follow. That is below the bit at which float64 rounds.
+  // The first 63 bits; the last of them tells whether more follow. Bit 0 is below the bit at which float64 rounds.
   const WideMagnitude more = magnitude & ((WideMagnitude{1} << dropped) - 1);
   const std::uint64_t first = static_cast<std::uint64_t>(magnitude >> dropped) | static_cast<std::uint64_t>(more != 0);
   const double value = static_cast<double>(static_cast<std::int64_t>(first)) * power_of_two(dropped);
@@ -332,8 +335,7 @@ void BlockSum::sum_long_values(Wide* sums) const noexcept {
   for (std::size_t k = 0; k < inputs_; ++k) {
     if (sources_[k].values == nullptr) continue;
     with_values(sources_[k].values, [&]<class Float>(const Float* floats) {
-      if constexpr (sizeof(Float) == sizeof(double))
-        parts.add(floats, {.unused = 0, .base = Layout<double>::kBias + low_});
+      if constexpr (sizeof(Float) == sizeof(double)) parts.add(floats, Layout<double>::kBias + low_);
     });
   }
   parts.add_to(sums);
@@ -477,7 +479,9 @@ double BlockSum::quotient(Number sum, std::uint32_t divisor) const noexcept {
   }
   if (const auto rounded = long_quotient(sum, low_, divisor, dtype_ != DType::float64)) return *rounded;
   ExactSum whole;
-  whole.add(std::as_bytes(std::span(&sum, 1)), low_, 0);
+  // Only the bytes that the number has: those above it may lie beyond the reference's digits.
+  const std::size_t bytes = (bits_of(sum < 0 ? ~sum : sum) + 8) / 8;
+  whole.add(std::as_bytes(std::span(&sum, 1)).first(bytes), low_, 0);
   return whole.take(divisor, reference::rounding_of(dtype_));
 }
 
@@ -597,6 +601,7 @@ class Inputs {
 
 std::size_t add_partial_sums(DType dtype, std::span<const PartialInput> inputs, std::size_t count,
                              std::span<std::byte> out) noexcept {
+  TRIBUTARY_ASSERT(count <= UINT32_MAX, "a form of {} elements, more than 32 bits count", count);
   TRIBUTARY_ASSERT(out.size() >= form_bytes_max(dtype, count), "a form of {} elements of {} in {} bytes", count, dtype,
                    out.size());
   std::uint64_t ranks = 0;
@@ -614,7 +619,7 @@ std::size_t add_partial_sums(DType dtype, std::span<const PartialInput> inputs, 
 
 void round_partial_sums(DType dtype, std::span<const PartialInput> inputs, void* out, std::size_t count,
                         std::uint32_t divisor) noexcept {
-  TRIBUTARY_ASSERT(divisor != 0 && divisor < 1U << 26U, "a sum is divided by {}", divisor);
+  TRIBUTARY_ASSERT(divisor != 0 && divisor <= kExactDivisorMax, "a sum is divided by {}", divisor);
   Inputs blocks(dtype, inputs, count);
   auto* at = static_cast<std::byte*>(out);
   while (BlockSum* const sum = blocks.next()) {

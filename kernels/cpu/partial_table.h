@@ -24,6 +24,8 @@ struct ToNumber {
 
 /// The lower part of a long number. It leaves room for the sum of kPartialInputsMax parts, with their signs.
 inline constexpr int kLowerBits = 56;
+/// The most bits of a sum of long numbers, with its sign. So the upper parts of all inputs add up to less than 2^62,
+/// whatever their signs are.
 inline constexpr int kLongBits = kLowerBits + 62;
 
 struct PartialTable {
@@ -32,8 +34,9 @@ struct PartialTable {
   /// sums[i] += the number of values[i]
   void (*add32)(const float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
   void (*add64)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
-  /// The same for numbers of up to 118 bits: upper[i] * 2^kLowerBits + lower[i] += the number of values[i]
-  void (*add64_long)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
+  /// The same for sums of up to kLongBits, with no unused bits: upper[i] * 2^kLowerBits + lower[i] += the number of
+  /// values[i]
+  void (*add64_long)(const double* values, std::size_t count, int base, std::int64_t* lower,
                      std::int64_t* upper) noexcept;
   /// values[i] = sums[i] * factor, rounded once to nearest; the factor is a power of two, and no result is subnormal.
   void (*scale)(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept;

@@ -116,16 +116,14 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
   });
 }
 
-void add_long(const double* values, std::size_t count, const ToNumber& to, std::int64_t* lower,
-              std::int64_t* upper) noexcept {
+void add_long(const double* values, std::size_t count, int base, std::int64_t* lower, std::int64_t* upper) noexcept {
   using L = Layout<double>;
   const hn::ScalableTag<std::int64_t> lanes;
   const hn::RebindToUnsigned<decltype(lanes)> bits_tag;
   const auto fraction = hn::Set(lanes, (std::int64_t{1} << L::kFraction) - 1),
              leading = hn::Set(lanes, std::int64_t{1} << L::kFraction);
   const auto zero = hn::Zero(lanes), all_ones = hn::Set(lanes, std::int64_t{L::kField});
-  const auto base = hn::Set(lanes, static_cast<std::int64_t>(to.base));
-  const auto unused = hn::Set(bits_tag, static_cast<std::uint64_t>(to.unused));
+  const auto least_field = hn::Set(lanes, std::int64_t{base});
   const auto lower_bits = hn::Set(lanes, std::int64_t{kLowerBits}), most_places = hn::Set(lanes, std::int64_t{63});
   const auto mask = hn::Set(lanes, (std::int64_t{1} << kLowerBits) - 1);
   each_group(values, count, hn::Lanes(lanes), [&](const double* at, std::size_t i) HWY_ATTR {
@@ -134,8 +132,8 @@ void add_long(const double* values, std::size_t count, const ToNumber& to, std::
     const auto stored = hn::And(hn::BitCast(lanes, bits), fraction);
     const auto normal = hn::Or(stored, hn::IfThenElseZero(hn::Gt(field, zero), leading));
     const auto finite = hn::IfThenElseZero(hn::Gt(all_ones, field), normal);
-    const auto mantissa = hn::Shr(hn::BitCast(bits_tag, finite), unused);
-    const auto shift = hn::Sub(hn::Max(field, hn::Set(lanes, std::int64_t{1})), base);
+    const auto mantissa = hn::BitCast(bits_tag, finite);
+    const auto shift = hn::Sub(hn::Max(field, hn::Set(lanes, std::int64_t{1})), least_field);
     // Each of these shifts lies between 0 and 63, also that of a number that is zero.
     const auto places = [&](hn::Vec<decltype(lanes)> wanted)
                             HWY_ATTR { return hn::BitCast(bits_tag, hn::Min(hn::Max(wanted, zero), most_places)); };

@@ -99,7 +99,7 @@ struct PackArguments {
   PackDirection direction;
 };
 
-/// Where the kernels of partial sums leave what the host, or the next kernel, reads.
+/// The answers of the kernels of partial sums, for the host and for the next kernel.
 struct PartialResult {
   std::uint64_t bytes;               // see PartialAnswer
   std::uint64_t fault;               // the same
@@ -113,7 +113,7 @@ struct PartialArguments {
   std::uint64_t forms;              // bit k: input k is a form
   std::uint64_t* offsets;           // of block b of input k, from the start of its form: offsets[k * blocks + b]
   std::uint64_t* places;            // of block b of the result: first its length, then its offset
-  PartialResult* result;            // nullptr: no input is a form
+  PartialResult* result;            // nullptr: no input is a form, and no answer is wanted
   void* out;
   std::uint64_t count;  // elements
   std::uint32_t inputs_count;

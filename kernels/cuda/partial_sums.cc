@@ -2,19 +2,19 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/context.h"
 #include "tributary/kernels/cuda_partial_sums.h"
+#include "tributary/kernels/exact.h"
 #include "tributary/protocol/numerics.h"
 #include "tributary/protocol/sum_form.h"
 
 namespace tributary::kernels::cuda {
 namespace {
-
-constexpr std::uint32_t kDivisorMax = 1U << 26U;  // as on the host
 
 constexpr std::uint64_t blocks_of(std::uint64_t count) noexcept {
   return (count + kFormBlockElements - 1) / kFormBlockElements;
@@ -33,6 +33,17 @@ Status checked(DType dtype, std::span<const DevicePartialInput> inputs, std::siz
   return fail(Errc::bad_argument, "a partial sum of " + std::to_string(count) + " " + std::string(to_string(dtype)) +
                                       " needs arrays of this length at multiples of the element's size, and a "
                                       "workspace at a multiple of 8");
+}
+
+Status checked_result(DType dtype, DeviceAddress out, std::uint32_t divisor) {
+  const auto wrong = [dtype](const std::string& what) {
+    return fail(Errc::bad_argument, "a sum of " + std::string(to_string(dtype)) + " is " + what);
+  };
+  if (divisor == 0 || divisor > kExactDivisorMax) {
+    return wrong("divided by 1 to " + std::to_string(kExactDivisorMax) + ", not by " + std::to_string(divisor));
+  }
+  if (out % size_of(dtype) == 0) return {};
+  return wrong("written to a multiple of " + std::to_string(size_of(dtype)) + ", not to " + std::to_string(out));
 }
 
 /// Describes a call: the workspace is the result, the places of the result's blocks, and those of the inputs' blocks.
@@ -95,6 +106,11 @@ Status CudaPartialSums::launch(const CudaKernels::Kernel& kernel, const char* wh
 Status CudaPartialSums::add(DType dtype, std::span<const DevicePartialInput> inputs, std::size_t count,
                             DeviceAddress out, DeviceAddress workspace, StreamHandle stream) {
   if (const Status good = checked(dtype, inputs, count, workspace); !good) return good;
+  if (workspace == 0) return fail(Errc::bad_argument, "a form is made without a workspace");
+  if (count > UINT32_MAX) {
+    return fail(Errc::bad_argument,
+                "a form has at most " + std::to_string(UINT32_MAX) + " elements, not " + std::to_string(count));
+  }
   PartialArguments arguments = arguments_of(dtype, inputs, count, out, workspace);
   const FloatKernels& kernels = floats_[static_cast<std::size_t>(dtype)];
   const std::uint64_t blocks = blocks_of(count);
@@ -107,18 +123,17 @@ Status CudaPartialSums::add(DType dtype, std::span<const DevicePartialInput> inp
 Status CudaPartialSums::round(DType dtype, std::span<const DevicePartialInput> inputs, std::size_t count,
                               DeviceAddress out, std::uint32_t divisor, DeviceAddress workspace, StreamHandle stream) {
   if (const Status good = checked(dtype, inputs, count, workspace); !good) return good;
-  if (divisor == 0 || divisor >= kDivisorMax || out % size_of(dtype) != 0) {
-    return fail(Errc::bad_argument, "a sum of " + std::string(to_string(dtype)) + " is divided by " +
-                                        std::to_string(divisor) + ", and written to " + std::to_string(out));
-  }
+  if (const Status good = checked_result(dtype, out, divisor); !good) return good;
   PartialArguments arguments = arguments_of(dtype, inputs, count, out, workspace);
   arguments.divisor = divisor;
-  if (arguments.forms == 0) {
-    arguments.result = nullptr;  // nothing to check
-  } else if (const Status done = launch(check_, "partial_check", inputs.size(), &arguments, stream); !done) {
-    return done;
+  if (workspace != 0) {
+    if (const Status done = launch(check_, "partial_check", inputs.size(), &arguments, stream); !done) return done;
+  } else if (arguments.forms != 0) {
+    return fail(Errc::bad_argument, "a sum of forms is rounded without a workspace");
+  } else {
+    arguments.result = nullptr;  // nothing to check, and no place for an answer
+    if (count == 0) return {};
   }
-  if (count == 0 && arguments.forms == 0) return {};
   return launch(floats_[static_cast<std::size_t>(dtype)].round, "partial_round", blocks_of(count), &arguments, stream);
 }
 

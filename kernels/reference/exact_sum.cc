@@ -230,11 +230,10 @@ double ExactSum::take(std::uint32_t divisor, Rounding rounding) noexcept {
     result = std::numeric_limits<double>::quiet_NaN();
   } else if (infinite_[0] || infinite_[1]) {
     result = infinite_[1] ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-  } else if (high_ >= 0 && !only_minus_zero_) {
-    const bool negative = settle_sign();
+  } else if (const Extent extent = settle(); extent.low <= extent.high) {  // a number counts more than a mark of -0
     const bool rest = divide(divisor);
     const double magnitude = rounded(rest, rounding);
-    result = negative ? -magnitude : magnitude;
+    result = extent.negative ? -magnitude : magnitude;
   }
   clear();
   return result;

@@ -49,7 +49,7 @@ struct BlockThreads {
   }
 
  private:
-  /// Also a barrier: what threads wrote before, all of them see afterwards.
+  /// Joins the values of all threads. It is also a barrier: afterwards every thread sees what the others wrote before.
   template <class Join>
   __device__ __forceinline__ int joined(int value, Join join) {
     __shared__ int of_warps[kWarps];

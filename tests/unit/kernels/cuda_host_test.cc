@@ -8,6 +8,7 @@
 #include "tests/unit/kernels/fake_cuda_driver.h"
 #include "tributary/kernels/cuda.h"
 #include "tributary/kernels/cuda_partial_sums.h"
+#include "tributary/protocol/sum_form.h"
 
 namespace tributary::kernels::cuda {
 namespace {
@@ -303,6 +304,44 @@ TEST_F(CudaPartial, RoundsValuesByOneKernelAndChecksFormsBefore) {
                                                "partial_round_float32"));
 }
 
+TEST_F(CudaPartial, TellsTheKernelsWhereEverythingIs) {
+  const std::vector<DevicePartialInput> three{mixed_[0], mixed_[1], values_[1]};
+  ASSERT_TRUE(sums_.add(DType::float32, three, 1000, 0x30001, 0x40000, nullptr));
+  const PartialArguments& told = driver_.last_partial;
+  const auto at = [](const auto* place) { return reinterpret_cast<DeviceAddress>(place); };
+  EXPECT_EQ(at(static_cast<const std::byte*>(told.inputs[1])), 0x20001U);
+  EXPECT_EQ(told.bytes[1], 77U);
+  EXPECT_EQ(told.forms, 0b010U);
+  EXPECT_EQ(told.inputs_count, 3U);
+  EXPECT_EQ(told.inputs_log2, 2U);
+  EXPECT_EQ(told.count, 1000U);
+  EXPECT_EQ(told.divisor, 1U);
+  EXPECT_EQ(told.least, form_range_of(DType::float32).least);
+  EXPECT_EQ(told.end, form_range_of(DType::float32).end());
+  EXPECT_EQ(at(static_cast<const std::byte*>(told.out)), 0x30001U);
+  // The workspace has the result, the places of four blocks, and for each input the offsets of four.
+  EXPECT_EQ(at(told.result), 0x40000U);
+  EXPECT_EQ(at(told.places), 0x40000U + sizeof(PartialResult));
+  EXPECT_EQ(told.offsets, told.places + 4);
+  EXPECT_EQ(at(told.offsets + 3 * 4), 0x40000U + partial_workspace_bytes(3, 1000));
+  ASSERT_TRUE(sums_.round(DType::float64, {&mixed_[1], 1}, 1000, 0x30000, 7, 0x40000, nullptr));
+  EXPECT_EQ(driver_.last_partial.forms, 1U);
+  EXPECT_EQ(driver_.last_partial.inputs_log2, 0U);
+  EXPECT_EQ(driver_.last_partial.divisor, 7U);
+  EXPECT_EQ(driver_.last_partial.least, form_range_of(DType::float64).least);
+}
+
+TEST_F(CudaPartial, WritesTheAnswerOfValuesToAWorkspace) {
+  ASSERT_TRUE(sums_.round(DType::float32, values_, 1000, 0x30000, 2, 0x40000, nullptr));
+  EXPECT_EQ(reinterpret_cast<DeviceAddress>(driver_.last_partial.result), 0x40000U);
+  const std::vector<DevicePartialInput> nothing{{.address = 0x10000}};
+  ASSERT_TRUE(sums_.round(DType::float32, nothing, 0, 0x30000, 2, 0x40000, nullptr));
+  EXPECT_THAT(launched(),
+              testing::ElementsAre("partial_check", "partial_round_float32", "partial_check", "partial_round_float32"));
+  ASSERT_TRUE(sums_.round(DType::float32, nothing, 0, 0x30000, 2, 0, nullptr));
+  EXPECT_EQ(driver_.launches.size(), 4U) << "nothing to do";
+}
+
 TEST_F(CudaPartial, RefusesWhatTheContractDoesNotAllow) {
   const auto refused = [](const Status& status) { return !status && status.error().code == Errc::bad_argument; };
   const std::vector<DevicePartialInput> too_many(65, values_[0]);
@@ -314,7 +353,32 @@ TEST_F(CudaPartial, RefusesWhatTheContractDoesNotAllow) {
   EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30002, 1, 0x40000, nullptr)));
   EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30000, 0, 0x40000, nullptr)));
   EXPECT_TRUE(refused(sums_.round(DType::float32, values_, 1000, 0x30000, 1U << 26U, 0x40000, nullptr)));
+  EXPECT_TRUE(refused(sums_.add(DType::float32, values_, 1000, 0x30000, 0, nullptr)));
+  EXPECT_TRUE(refused(sums_.round(DType::float32, mixed_, 1000, 0x30000, 2, 0, nullptr)));
   EXPECT_TRUE(driver_.launches.empty());
+  EXPECT_TRUE(sums_.round(DType::float32, values_, 1000, 0x30000, (1U << 26U) - 1, 0, nullptr));
+}
+
+TEST_F(CudaPartial, SaysWhatIsWrong) {
+  const auto said = [](const Status& status) { return status ? "" : status.error().message; };
+  EXPECT_THAT(said(sums_.round(DType::float32, values_, 1000, 0x30000, 1U << 26U, 0, nullptr)),
+              HasSubstr("divided by 1 to 67108863, not by 67108864"));
+  EXPECT_THAT(said(sums_.round(DType::float32, values_, 1000, 0x30002, 2, 0, nullptr)),
+              HasSubstr("written to a multiple of 4, not to 196610"));
+  EXPECT_THAT(said(sums_.round(DType::float32, mixed_, 1000, 0x30000, 2, 0, nullptr)), HasSubstr("workspace"));
+}
+
+TEST_F(CudaPartial, CountsTheElementsOfAFormIn32Bits) {
+  constexpr std::size_t kMost = UINT32_MAX;
+  const auto add = [this](std::size_t count) {
+    const std::vector<DevicePartialInput> values{{.address = 0x10000, .bytes = count}};
+    return sums_.add(DType::float8_e4m3, values, count, 0x30000, 0x40000, nullptr);
+  };
+  EXPECT_TRUE(add(kMost));
+  const Status refused = add(kMost + 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::bad_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr("4294967295"));
 }
 
 TEST_F(CudaPartial, NamesAKernelThatTheImagesLack) {

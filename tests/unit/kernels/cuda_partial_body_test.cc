@@ -175,6 +175,12 @@ class CudaPartialBody : public testing::TestWithParam<DType> {
     return out;
   }
 
+  static void compare_with_host(const std::vector<PartialInput>& inputs, std::size_t count, std::uint32_t divisor) {
+    Bytes form;
+    EXPECT_EQ(add(inputs, count, form).fault, 0U);
+    EXPECT_EQ(form, host_form(inputs, count));
+    ASSERT_EQ(rounded(inputs, count, divisor), host_rounded(inputs, count, divisor)) << "by " << divisor;
+  }
   /// Sums values, then forms of values, then both together.
   static void compare(test::Family family, std::size_t count, std::size_t inputs) {
     SCOPED_TRACE(std::string(test::to_string(family)) + ", " + std::to_string(inputs) + " of " + std::to_string(count));
@@ -241,23 +247,38 @@ TEST_P(CudaPartialBody, RefusesWhatIsNoForm) {
     const bool is_good = partial_sum_elements(GetParam(), bad) == 300;
     ASSERT_EQ(fault_of(bad), is_good ? 0U : 2U) << "turn " << turn;
     refused += is_good ? 0 : 1;
+    if (!is_good) continue;
+    const std::vector<PartialInput> alone{{bad, true}}, both{{arrays[0], false}, {bad, true}};
+    ASSERT_NO_FATAL_FAILURE(compare_with_host(alone, 300, 1)) << "turn " << turn;
+    ASSERT_NO_FATAL_FAILURE(compare_with_host(both, 300, 3)) << "turn " << turn;
   }
   EXPECT_GT(refused, 1000);
 }
 
 // 64 liars send the largest number that a form may hold: their sum has no form.
 TEST_P(CudaPartialBody, GivesNaNBeyondTheRange) {
-  Bytes bytes(12 + 1);
-  bytes[0] = bytes[4] = std::byte{1};
-  const auto exponent = static_cast<std::int16_t>(form_range_of(GetParam()).end() - 8);
-  std::memcpy(&bytes[8], &exponent, sizeof(exponent));
-  bytes[10] = std::byte{1};
-  bytes[12] = std::byte{127};
-  const std::vector<PartialInput> liars(kPartialInputsMax, {bytes, true});
-  Bytes form;
-  add(liars, 1, form);
-  EXPECT_EQ(form, host_form(liars, 1));
-  EXPECT_EQ(rounded(liars, 1, 1), host_rounded(liars, 1, 1));
+  const Bytes bytes = test::form_of_one(form_range_of(GetParam()).end() - 8, 1, 127);
+  compare_with_host({kPartialInputsMax, {bytes, true}}, 1, 1);
+}
+
+// Two liars send a number above all values, and one so far below it that their sum takes 65 bits.
+TEST_P(CudaPartialBody, GivesInfinityAboveAllValues) {
+  const FormRange range = form_range_of(GetParam());
+  const Bytes small = test::form_of_one(std::max(range.least, range.end() - 62), 1, 1);
+  const Bytes large = test::form_of_one(range.end() - 8, 1, 127);
+  const Bytes zero(size_of(GetParam()));
+  for (const std::uint32_t divisor : {1U, 3U})
+    compare_with_host({{small, true}, {large, true}, {zero, false}}, 1, divisor);
+}
+
+// A liar marks a number as -0, in forms of every length of sums.
+TEST_P(CudaPartialBody, CountsANumberMarkedMinusZero) {
+  for (unsigned width = 1; width <= 40 && 8 * static_cast<int>(width) <= form_range_of(GetParam()).end(); ++width) {
+    SCOPED_TRACE(width);
+    const Bytes one = test::form_of_one(0, width, 1, kMinusZero), minus = test::form_of_one(0, width, -1, kMinusZero);
+    compare_with_host({{one, true}}, 1, 1);
+    compare_with_host({{one, true}, {minus, true}}, 1, 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, CudaPartialBody, testing::ValuesIn(test::kFloats),

@@ -142,6 +142,32 @@ TEST_P(CudaDevicePartial, RefusesWhatIsNoForm) {
   EXPECT_EQ(answer.fault, 2U);
 }
 
+// A workspace of any bytes, and then one that a refused form has left.
+TEST_P(CudaDevicePartial, WritesTheFaultOfEachCallToItsWorkspace) {
+  constexpr std::size_t kCount = 300;
+  const auto arrays = test::exact_inputs(GetParam(), test::Family::any, 2, kCount, 1);
+  Bytes form = host_form({{arrays[0], false}}, kCount);
+  form.pop_back();
+  Inputs values, broken;
+  values.add(arrays[0], false);
+  values.add(arrays[1], false);
+  broken.add(arrays[1], false);
+  broken.add(form, true);
+  const DeviceArray out(*device, kCount * size_of(GetParam()));
+  const DeviceArray workspace(*device, partial_workspace_bytes(2, kCount));
+  workspace.upload(Bytes(workspace.bytes(), std::byte{0xAB}).data());
+  const auto fault_of = [&](const Inputs& inputs) {
+    require(sums_->round(GetParam(), inputs.there, kCount, out.address(), 1, workspace.address(), device->stream()));
+    device->synchronize();
+    PartialAnswer answer;
+    workspace.download(&answer, sizeof(answer));
+    return answer.fault;
+  };
+  EXPECT_EQ(fault_of(values), 0U);
+  EXPECT_EQ(fault_of(broken), 2U);
+  EXPECT_EQ(fault_of(values), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaDevicePartial, testing::ValuesIn(test::kFloats),
                          [](const auto& the) { return std::string(to_string(the.param)); });
 

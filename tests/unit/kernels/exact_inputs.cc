@@ -5,6 +5,7 @@
 
 #include "tests/unit/kernels/values.h"
 #include "tributary/kernels/convert.h"
+#include "tributary/protocol/sum_form.h"
 
 namespace tributary::kernels::test {
 namespace {
@@ -121,6 +122,20 @@ std::string_view to_string(Family family) noexcept {
 std::vector<std::vector<std::byte>> exact_inputs(DType dtype, Family family, std::size_t inputs, std::size_t count,
                                                  std::uint64_t seed) {
   return Maker(dtype, family, seed).all(inputs, count);
+}
+
+std::vector<std::byte> form_of_one(int exponent, unsigned width, std::int8_t number, std::uint8_t marks) {
+  constexpr std::size_t kHeads = kFormHeadBytes + kFormBlockHeadBytes;
+  std::vector<std::byte> form(kHeads);
+  form[0] = form[4] = std::byte{1};
+  const auto stored = static_cast<std::int16_t>(exponent);
+  std::memcpy(&form[8], &stored, sizeof(stored));
+  form[10] = static_cast<std::byte>(width);
+  form[11] = static_cast<std::byte>(width >> 8U | (marks != 0 ? 0x80U : 0U));
+  if (marks != 0) form.push_back(static_cast<std::byte>(marks));
+  form.push_back(static_cast<std::byte>(number));
+  form.resize(form.size() + width - 1, number < 0 ? std::byte{0xFF} : std::byte{0});
+  return form;
 }
 
 }  // namespace tributary::kernels::test

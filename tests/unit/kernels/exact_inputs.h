@@ -34,4 +34,8 @@ inline constexpr DType kFloats[] = {DType::float16, DType::bfloat16,    DType::f
 [[nodiscard]] std::vector<std::vector<std::byte>> exact_inputs(DType dtype, Family family, std::size_t inputs,
                                                                std::size_t count, std::uint64_t seed);
 
+/// Returns a form of one element and one rank: number * 2^exponent, in `width` bytes. Marks of 0 are left out.
+[[nodiscard]] std::vector<std::byte> form_of_one(int exponent, unsigned width, std::int8_t number,
+                                                 std::uint8_t marks = 0);
+
 }  // namespace tributary::kernels::test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "tests/unit/kernels/exact_inputs.h"
@@ -58,6 +59,16 @@ TEST_P(BesideMpfr, EveryFamilyOfInputs) {
 TEST_P(BesideMpfr, AHundredThousandElements) {
   ASSERT_NO_FATAL_FAILURE(compare(test::Family::ordinary, 4, 100'000, 1));
   ASSERT_NO_FATAL_FAILURE(compare(test::Family::ordinary, 3, 100'000, 3));
+}
+
+TEST(MpfrOracle, SaysByWhichBitASumIsWrong) {
+  const auto bytes = [](double value) {
+    std::vector<std::byte> array(sizeof(value));
+    std::memcpy(array.data(), &value, sizeof(value));
+    return array;
+  };
+  EXPECT_EQ(test::wrong_sum(DType::float64, {bytes(1), bytes(0)}, bytes(0x1.0000000000001p+0), 1),
+            "element 0 is 0x1.0000000000001p+0, not 0x1p+0");
 }
 
 INSTANTIATE_TEST_SUITE_P(ExactSum, BesideMpfr, testing::ValuesIn(test::kFloats),

@@ -40,6 +40,7 @@ class FakeCudaDriver final : public cuda::CudaDriver {
   int modules_loaded = 0;
   int allocations = 0;
   cuda::ReduceArguments last_reduce{};
+  cuda::PartialArguments last_partial{};
 
   Result init() override { return outcome("init"); }
   Result driver_version(int& version) override {
@@ -105,6 +106,7 @@ class FakeCudaDriver final : public cuda::CudaDriver {
     const std::string& name = *reinterpret_cast<const std::string*>(function);
     launches.push_back({name, blocks, threads, stream, contexts_pushed > 0, arguments});
     if (name.starts_with("reduce_")) std::memcpy(&last_reduce, arguments[0], sizeof(last_reduce));
+    if (name.starts_with("partial_")) std::memcpy(&last_partial, arguments[0], sizeof(last_partial));
     return outcome("launch");
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 
 #include "kernels/reference/float_format.h"
 #include "tests/unit/kernels/values.h"
@@ -27,6 +28,13 @@ MpfrFormat format_of(DType dtype) {
     default:
       return {53, -1073, 1024};
   }
+}
+
+/// Returns the value to its last bit.
+std::string exactly(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%a", value);
+  return text;
 }
 
 }  // namespace
@@ -81,7 +89,7 @@ std::string wrong_sum(DType dtype, const std::vector<std::vector<std::byte>>& in
     const double got = value_at(dtype, sums.data(), i);
     const bool same = std::isnan(want) ? std::isnan(got) && !std::signbit(got)
                                        : got == want && std::signbit(got) == std::signbit(want);
-    if (!same) return "element " + std::to_string(i) + " is " + std::to_string(got) + ", not " + std::to_string(want);
+    if (!same) return "element " + std::to_string(i) + " is " + exactly(got) + ", not " + exactly(want);
   }
   return {};
 }

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "kernels/cpu/partial_form.h"
+#include "kernels/reference/exact_sum.h"
 #include "tests/unit/kernels/exact_inputs.h"
 #include "tributary/kernels/exact.h"
 #include "tributary/protocol/frame.h"
@@ -166,12 +168,7 @@ TEST_P(Forms, OfAnyNumberOfInputsHaveTheSameBytes) {
 // 64 liars send the largest number that a form may hold: their sum has no form.
 TEST_P(Forms, BeyondTheRangeGiveNaN) {
   const DType dtype = GetParam();
-  Bytes bytes(12 + 1);
-  bytes[0] = bytes[4] = std::byte{1};
-  const auto exponent = static_cast<std::int16_t>(form_range_of(dtype).end() - 8);
-  std::memcpy(&bytes[8], &exponent, sizeof(exponent));
-  bytes[10] = std::byte{1};
-  bytes[12] = std::byte{127};
+  const Bytes bytes = test::form_of_one(form_range_of(dtype).end() - 8, 1, 127);
   const std::vector<PartialInput> liars(kPartialInputsMax, {bytes, true});
   const Bytes form = form_of(dtype, liars, 1);
   ASSERT_EQ(partial_sum_elements(dtype, form), 1U);
@@ -202,8 +199,51 @@ TEST_P(Forms, BeyondTheRangeGiveNaN) {
   EXPECT_EQ(got, nan);
 }
 
+// Two liars send a number above all values, and one so far below it that their sum takes 65 bits.
+TEST_P(Forms, AboveAllValuesGiveInfinity) {
+  const DType dtype = GetParam();
+  const FormRange range = form_range_of(dtype);
+  const Bytes small = test::form_of_one(std::max(range.least, range.end() - 62), 1, 1);
+  const Bytes large = test::form_of_one(range.end() - 8, 1, 127);
+  const Bytes zero(size_of(dtype));
+  for (const std::uint32_t divisor : {1U, 3U}) {
+    Bytes out(size_of(dtype));
+    const std::vector<PartialInput> inputs{{small, true}, {large, true}, {zero, false}};
+    round_partial_sums(dtype, inputs, out.data(), 1, divisor);
+    const double got = reference::value_at(dtype, out.data(), 0);
+    EXPECT_TRUE(dtype == DType::float8_e4m3 ? std::isnan(got) : got == std::numeric_limits<double>::infinity())
+        << got << " by " << divisor;
+  }
+}
+
+// A liar marks a number as -0, in forms of every length of sums.
+TEST_P(Forms, OfANumberMarkedMinusZeroHaveTheNumber) {
+  const DType dtype = GetParam();
+  const FormRange range = form_range_of(dtype);
+  for (unsigned width = 1; width <= 40 && 8 * static_cast<int>(width) <= range.end(); ++width) {
+    const auto sum = [&](std::int8_t first, std::int8_t second) {
+      const Bytes a = test::form_of_one(0, width, first, reference::ExactSum::kMinusZero);
+      const Bytes b = test::form_of_one(0, width, second, reference::ExactSum::kMinusZero);
+      Bytes out(size_of(dtype));
+      round_partial_sums(dtype, std::vector<PartialInput>{{a, true}, {b, true}}, out.data(), 1, 1);
+      return reference::value_at(dtype, out.data(), 0);
+    };
+    EXPECT_EQ(sum(1, 0), 1) << width;
+    EXPECT_EQ(sum(1, -3), -2) << width;
+    for (const double zero : {sum(0, 0), sum(1, -1)}) {
+      EXPECT_EQ(zero, 0) << width;
+      EXPECT_TRUE(std::signbit(zero)) << width << " bytes: all that is left are the marks";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(PartialSum, Forms, testing::ValuesIn(test::kFloats),
                          [](const auto& the) { return std::string(to_string(the.param)); });
+
+TEST(PartialSumDeathTest, AFormCountsItsElementsIn32Bits) {
+  EXPECT_DEATH(static_cast<void>(add_partial_sums(DType::float32, {}, std::size_t{1} << 32U, {})),
+               "a form of 4294967296 elements, more than");
+}
 
 // Values of about the same size need few bytes more than their type: the range of the block, and no constant.
 TEST(PartialSum, OfOrdinaryFloat32NeedFewBytes) {

@@ -98,9 +98,8 @@ TEST(PartialTargets, HaveTheLongNumbersOfTheScalarKernels) {
         const auto near = near_values<double>(count, first, random);
         std::vector<std::int64_t> lower(count + 1, 7), upper(count + 1, 7), want_lower = lower, want_upper = upper;
         for (const int base : {1, static_cast<int>(std::max(first, 1U))}) {
-          const ToNumber to{.unused = 0, .base = base};
-          partial_table(target).add64_long(near.data(), count, to, lower.data(), upper.data());
-          scalar::kPartialTable.add64_long(near.data(), count, to, want_lower.data(), want_upper.data());
+          partial_table(target).add64_long(near.data(), count, base, lower.data(), upper.data());
+          scalar::kPartialTable.add64_long(near.data(), count, base, want_lower.data(), want_upper.data());
           EXPECT_EQ(lower, want_lower) << to_string(target) << ", " << count << ", " << first;
           EXPECT_EQ(upper, want_upper) << to_string(target) << ", " << count << ", " << first;
         }

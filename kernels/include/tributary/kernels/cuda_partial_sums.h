@@ -33,7 +33,7 @@ class CudaPartialSums {
   /// `kernels` must outlive the result. Errc::unsupported: the build's device code lacks a kernel.
   static Result<CudaPartialSums> load(CudaKernels& kernels);
 
-  /// Writes the form of the sum of 1 to 64 inputs of `count` elements.
+  /// Writes the form of the sum of 1 to 64 inputs of `count` elements, at most 2^32 - 1.
   ///
   /// - dtype: a float type
   /// - out: form_bytes_max() bytes, disjoint from all inputs
@@ -41,12 +41,15 @@ class CudaPartialSums {
   Status add(DType dtype, std::span<const DevicePartialInput> inputs, std::size_t count, DeviceAddress out,
              DeviceAddress workspace, StreamHandle stream);
 
-  /// out[i] = round((the sum of all inputs) / divisor). `out` may be the place of an input's values. The answer's
-  /// length stays as it was.
+  /// out[i] = round((the sum of all inputs) / divisor).
+  ///
+  /// - out: `count` elements at a multiple of their size; may be the place of an input's values
+  /// - divisor: 1 to 2^26 - 1
+  /// - workspace: as for add(); may be 0 if no input is a form. The call writes the answer's fault; its length stays as it was.
   Status round(DType dtype, std::span<const DevicePartialInput> inputs, std::size_t count, DeviceAddress out,
                std::uint32_t divisor, DeviceAddress workspace, StreamHandle stream);
 
-  /// exact_sum() of exact.h: rounds the sum of 1 to 64 ranks' values. It needs no workspace.
+  /// exact_sum() of exact.h: rounds the sum of 1 to 64 ranks' values, divided by 1 to 2^26 - 1. It needs no workspace.
   Status exact_sum(DType dtype, std::span<const DeviceAddress> inputs, DeviceAddress out, std::size_t count,
                    std::uint32_t divisor, StreamHandle stream);
 

@@ -11,12 +11,15 @@ namespace tributary::kernels {
 /// The most inputs of exact_sum(): the reference's digits hold the sums of so many values.
 inline constexpr std::size_t kExactInputsMax = std::size_t{1} << 28;
 
+/// The greatest divisor of the fast kernels: it has 26 bits, so that the parts of a quotient have exact products.
+inline constexpr std::uint32_t kExactDivisorMax = (1U << 26U) - 1;
+
 /// out[i] = round((inputs[0][i] + inputs[1][i] + ...) / divisor), for every i in [0, count).
 ///
 /// - dtype: a float type
 /// - inputs: 1 to kExactInputsMax arrays of count elements of dtype, any alignment
 /// - out: count elements; may be the same array as one of the inputs; else disjoint from all of them
-/// - divisor: 1 for a sum; the number of ranks for an average
+/// - divisor: 1 for a sum; the number of ranks for an average. One above kExactDivisorMax takes the slower path
 ///
 /// The sum and the quotient are those of real numbers; the result is rounded once, to nearest even, and beyond the
 /// largest value it is infinity (NaN in float8 e4m3). So all orders of the inputs, targets, lengths and alignments give

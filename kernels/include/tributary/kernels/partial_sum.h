@@ -2,9 +2,10 @@
 // The form in which exact sums of some of the ranks travel from one aggregator to the next, and between hosts.
 // docs/protocol.md draws it.
 //
-// A form is a number of elements, a number of ranks, and blocks of up to 256 elements. A block has one exponent and one width in bytes;
-// each element is a whole number of that width, in two's complement, times 2^exponent. So a block is as long as the
-// range of its sums demands. A block in which a value was NaN, infinite or -0 also has a byte of marks for each element.
+// A form is a number of elements, a number of ranks, and blocks of up to 256 elements. A block has one exponent and one
+// width in bytes; each element is a whole number of that width, in two's complement, times 2^exponent. So a block is as
+// long as the range of its sums demands. A block in which a value was NaN, infinite or -0 also has a byte of marks for
+// each element.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,14 +35,15 @@ inline constexpr std::size_t kPartialInputsMax = 64;
 /// Writes the form of the sum of all inputs, and returns its size. No bit is lost.
 ///
 /// - dtype: a float type
-/// - inputs: 1 to kPartialInputsMax, each of `count` elements
+/// - inputs: 1 to kPartialInputsMax, each of `count` elements, at most 2^32 - 1
 /// - out: at least form_bytes_max() bytes; disjoint from all inputs
 ///
 /// A sum beyond what 2^27 ranks could have becomes NaN. The call never allocates or throws; any thread may call it.
 [[nodiscard]] std::size_t add_partial_sums(DType dtype, std::span<const PartialInput> inputs, std::size_t count,
                                            std::span<std::byte> out) noexcept;
 
-/// out[i] = round((the sum of all inputs) / divisor): the bits of exact_sum() over the values of all ranks.
+/// out[i] = round((the sum of all inputs) / divisor): the bits of exact_sum() over the values of all ranks. The divisor
+/// is 1 to kExactDivisorMax (exact.h).
 void round_partial_sums(DType dtype, std::span<const PartialInput> inputs, void* out, std::size_t count,
                         std::uint32_t divisor) noexcept;
 
