@@ -9,7 +9,8 @@
 //   vector       exact_sum() beside ReproBLAS' sum of all elements of a vector, its own use
 //
 // Inputs are normally distributed. Rates are bytes of values that the inputs stand for, per second by one core, in GB/s
-// (1e9), as medians; of_reproblas and of_reduce are the medians of the rounds' ratios.
+// (1e9), as medians; of_reproblas and of_reduce are the medians of the rounds' ratios. Each step is checked before it is
+// timed.
 #include <benchmark/benchmark.h>
 #include <complex.h>  // before reproBLAS.h, which includes it
 
@@ -19,9 +20,12 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -80,7 +84,12 @@ class Arrays {
 
  public:
   Arrays(std::size_t inputs, std::size_t count)
-      : inputs_(inputs), count_(count), out_(count * sizeof(Float)), binned_out_(binned_bytes()) {
+      : inputs_(inputs),
+        count_(count),
+        out_(count * sizeof(Float)),
+        binned_out_(binned_bytes()),
+        form_bytes_(count / kSegment),
+        of_vectors_(inputs) {
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal;
     for (std::size_t k = 0; k < inputs; ++k) {
@@ -111,14 +120,11 @@ class Arrays {
       std::vector<kernels::PartialInput>& inputs = of_segment_;
       inputs.clear();
       for (std::size_t k = 0; k < inputs_; ++k) inputs.push_back(values_at(k, first));
-      benchmark::DoNotOptimize(kernels::add_partial_sums(B::kDType, inputs, kSegment, place_of_form(first)));
+      write_form(inputs, first);
     });
   }
   void merge() {
-    each_segment([this](std::size_t first) {
-      benchmark::DoNotOptimize(
-          kernels::add_partial_sums(B::kDType, forms_at(first, inputs_), kSegment, place_of_form(first)));
-    });
+    each_segment([this](std::size_t first) { write_form(forms_at(first, inputs_), first); });
   }
   void round() {
     each_segment([this](std::size_t first) {
@@ -146,29 +152,73 @@ class Arrays {
     }
   }
   void sum_vectors() {
-    for (const void* const input : pointers_)
-      benchmark::DoNotOptimize(B::sum(static_cast<int>(count_), static_cast<const Float*>(input)));
+    for (std::size_t k = 0; k < inputs_; ++k)
+      of_vectors_[k] = B::sum(static_cast<int>(count_), static_cast<const Float*>(pointers_[k]));
   }
 
-  /// Ours must be the exact sum; ReproBLAS' may differ by its own error.
-  [[nodiscard]] bool results_are_right() {
-    const std::size_t part = std::min<std::size_t>(count_, 4099);
-    std::vector<Float> want(part);
-    kernels::reference::exact_sum(B::kDType, pointers_, want.data(), 0, part, 1);
-    sum();
-    const auto* const out = reinterpret_cast<const Float*>(out_.data());
-    if (std::memcmp(want.data(), out, part * sizeof(Float)) != 0) return false;
-    sum_binned();
-    for (std::size_t i = 0; i < part; ++i) {
-      if (std::fabs(out[i] - want[i]) > 4 * std::numeric_limits<Float>::epsilon() * 8) return false;
-    }
-    return true;
+  /// Returns whether the results of a step are right. Ours must be the exact sums; those of ReproBLAS, and of reduce(),
+  /// may differ by their errors. merge and round need make_forms() before.
+  [[nodiscard]] bool results_are_right(Step step) {
+    const std::span<const void* const> summed = step == Step::round ? std::span(pointers_).first(1) : pointers_;
+    std::vector<Float> want(count_);
+    kernels::reference::exact_sum(B::kDType, summed, want.data(), 0, count_, 1);
+    run_ours(step);
+    if (std::memcmp(want.data(), out_.data(), count_ * sizeof(Float)) != 0) return false;
+    std::memset(out_.data(), 0xFF, count_ * sizeof(Float));  // NaN
+    run_theirs(step);
+    if (!are_near(want)) return false;
+    reduce();
+    return step == Step::round || are_near(want);
   }
   [[nodiscard]] std::size_t value_bytes() const { return inputs_ * count_ * sizeof(Float); }
 
  private:
   [[nodiscard]] std::size_t binned_bytes() const {
     return count_ * static_cast<std::size_t>(B::numbers()) * sizeof(Float);
+  }
+  /// Makes the values of a step's result in out_.
+  void run_ours(Step step) {
+    if (step == Step::round) return round();
+    if (step != Step::accumulate && step != Step::merge) return sum();
+    step == Step::merge ? merge() : accumulate();
+    each_segment([this](std::size_t first) {
+      const kernels::PartialInput form{.bytes = place_of_form(first).first(form_bytes_[first / kSegment]),
+                                       .is_form = true};
+      kernels::round_partial_sums(B::kDType, {&form, 1}, out_.data() + first * sizeof(Float), kSegment, 1);
+    });
+  }
+  /// The same by ReproBLAS. Its sums of vectors are checked here, and become NaN in out_ if one is wrong.
+  void run_theirs(Step step) {
+    if (step == Step::round) return round_binned();
+    if (step == Step::accumulate || step == Step::merge) {
+      step == Step::merge ? merge_binned() : accumulate_binned();
+      return round_binned(binned_numbers(binned_out_));
+    }
+    sum_vectors();
+    if (step == Step::sum || vectors_are_right()) sum_binned();
+  }
+  [[nodiscard]] bool vectors_are_right() const {
+    for (std::size_t k = 0; k < inputs_; ++k) {
+      kernels::reference::ExactSum sum;
+      const auto* const values = static_cast<const Float*>(pointers_[k]);
+      for (std::size_t i = 0; i < count_; ++i) sum.add(static_cast<double>(values[i]));
+      const double want = sum.take(1, kernels::reference::ExactSum::Rounding::nearest);
+      const double error = std::numeric_limits<Float>::epsilon() * static_cast<double>(count_);
+      if (!(std::fabs(static_cast<double>(of_vectors_[k]) - want) <= error)) return false;
+    }
+    return true;
+  }
+  /// Returns whether the values in out_ are as near as rounded sums of values of ordinary size must be.
+  [[nodiscard]] bool are_near(std::span<const Float> want) const {
+    constexpr Float kError = 32 * std::numeric_limits<Float>::epsilon();
+    const auto* const out = reinterpret_cast<const Float*>(out_.data());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      if (!(std::fabs(out[i] - want[i]) <= kError)) return false;  // also if it is NaN
+    }
+    return true;
+  }
+  void write_form(std::span<const kernels::PartialInput> inputs, std::size_t first) {
+    form_bytes_[first / kSegment] = kernels::add_partial_sums(B::kDType, inputs, kSegment, place_of_form(first));
   }
   static Float* binned_numbers(const HugeArray& array) { return reinterpret_cast<Float*>(array.data()); }
   template <class Function>
@@ -213,13 +263,15 @@ class Arrays {
   std::vector<kernels::PartialInput> of_segment_;
   std::vector<std::byte> form_out_;
   HugeArray out_, binned_out_;
+  std::vector<std::size_t> form_bytes_;  // of each form in form_out_
+  std::vector<Float> of_vectors_;        // ReproBLAS' sum of each input
 };
 
 template <class Float>
 void run(benchmark::State& state, Step step, std::size_t inputs, std::size_t count) {
   Arrays<Float> arrays(inputs, count);
-  if (!arrays.results_are_right()) return state.SkipWithError("a sum is wrong");
   if (step == Step::merge || step == Step::round) arrays.make_forms();
+  if (!arrays.results_are_right(step)) return state.SkipWithError("a result is wrong");
   const std::size_t bytes = step == Step::round ? count * sizeof(Float) : arrays.value_bytes();
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{1} << 20) / bytes);
   const auto rate = [&](auto body) { return static_cast<double>(bytes) / seconds_per_call(calls, body) * 1e-9; };
