@@ -72,7 +72,8 @@ class Conversion {
   using To = abi::NetTable<kTo>;
   using From = abi::NetTable<kFrom>;
 
-  /// Fills `to`. Both tables and the text must stay. Some plugins fill their tables only in init(), so init() fills `to` again.
+  /// Fills `to`. Both tables and the text must stay. Some plugins fill their tables only in init(), so the first init()
+  /// that succeeds fills `to` again.
   static void wrap(To& to, const From& from, const char* plugin) {
     to_ = &to;
     from_ = &from;
@@ -212,7 +213,7 @@ class Conversion {
              std::to_string(static_cast<int>(result)));
         return result;
       }
-      fill();
+      std::call_once(filled_, fill);  // NCCL may read the table in other threads from now on
       note_wrapped({.devices = from_->devices, .properties = newest_properties});
       info("net v" + std::to_string(kTo) + ": point-to-point by " + plugin_ + " (" + from_->name + ", v" +
            std::to_string(kFrom) + ")");
@@ -351,6 +352,7 @@ class Conversion {
   static inline To* to_ = nullptr;
   static inline const From* from_ = nullptr;
   static inline const char* plugin_ = nullptr;
+  static inline std::once_flag filled_;  // set after the first init() that succeeded
   static inline std::mutex mutex_;
   static inline int users_ = 0;  // number of contexts; guarded by mutex_
 };
