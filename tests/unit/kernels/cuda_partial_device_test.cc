@@ -154,7 +154,7 @@ TEST_P(CudaDevicePartial, WritesTheFaultOfEachCallToItsWorkspace) {
   broken.add(arrays[1], false);
   broken.add(form, true);
   const DeviceArray out(*device, kCount * size_of(GetParam()));
-  const DeviceArray workspace(*device, partial_workspace_bytes(2, kCount));
+  DeviceArray workspace(*device, partial_workspace_bytes(2, kCount));
   workspace.upload(Bytes(workspace.bytes(), std::byte{0xAB}).data());
   const auto fault_of = [&](const Inputs& inputs) {
     require(sums_->round(GetParam(), inputs.there, kCount, out.address(), 1, workspace.address(), device->stream()));
