@@ -15,6 +15,11 @@ class LateProcess {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::nanoseconds;
 
+  /// The time for which a thread ran, and for which it waited for a processor, since it began.
+  struct Times {
+    Duration ran{}, waited{};
+  };
+
   /// Begins to look at a rank, if it does not look at this rank yet. `descriptor`: a pidfd of the rank's process.
   void look(std::uint32_t rank, int descriptor, TimePoint now);
   /// Returns LateCause::silent if the process is stopped, LateCause::no_cpu if the thread has waited for a processor for
@@ -25,7 +30,7 @@ class LateProcess {
   struct Seen {
     std::uint32_t rank;
     TimePoint at;
-    std::optional<Duration> waited;
+    std::optional<Times> times;
   };
   std::optional<Seen> seen_;
 };

@@ -22,7 +22,9 @@ AttachRule attach_rule(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
-constexpr std::chrono::seconds kSayPause{1};  // between two words to the log about the same wait
+constexpr std::chrono::milliseconds kLookAfter{200};   // after this wait for a rank, look at its process
+constexpr std::chrono::milliseconds kAgainAfter{500};  // a shorter wait for a rank says nothing
+constexpr std::chrono::seconds kSayPause{1};           // between two words to the log about the same wait
 // Bounds of the sizes: more than any useful size, yet so small that the bytes of a layout fit into 64 bits for every
 // number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
@@ -338,6 +340,7 @@ void LocalGroup::say_who_is_late(TimePoint now) {
   if (!rank) return;
   const bool has_process = *rank < processes_.size();
   if (has_process) late_process_.look(*rank, processes_[*rank].number(), now);
+  if (*waits_since_ > absences_.ago(kAgainAfter, now)) return;
   late_calls_.waits(*rank, call_.number, now);
   const bool again = late_calls_.again();
   if (!again && *waits_since_ > absences_.ago(LateLog::kAfter, now))
@@ -377,7 +380,7 @@ void LocalGroup::inspect() {
     return;
   }
   absences_.look(now);
-  if (settings_.late && *waits_since_ <= absences_.ago(LateLog::kAfter / 2, now)) say_who_is_late(now);
+  if (settings_.late && *waits_since_ <= absences_.ago(kLookAfter, now)) say_who_is_late(now);
   if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {

@@ -85,7 +85,7 @@ LONG = ("16", "250")  # a rank without its processor then needs more than a seco
 NAP = "700"  # shorter than a wait that is told at once
 CASES = [
     Case("tree", "sleep", "late-call", daily=True),
-    Case("tree", "cpu", "no-cpu", daily=True, needs_root=True),
+    Case("tree", "cpu", "no-cpu,silent", daily=True, needs_root=True),
     Case("tree", "stop", "silent", daily=True),
     Case("tree", "skip", "not-called", daily=True),
     Case("tree", "loop", "not-called"),

@@ -232,6 +232,30 @@ TEST(LocalLateness, TheFirstRankThatWaitsNamesTheRankThatHasNotCalled) {
   }
 }
 
+TEST(LocalLateness, ShortWaitsForTheSameRankNameNobody) {
+  std::array<std::shared_ptr<LateLines>, 3> lines;
+  auto settings = settings_of(3);
+  auto arena = create_arena(settings);
+  ASSERT_TRUE(arena);
+  std::vector<std::unique_ptr<LocalGroup>> groups;
+  for (settings.rank = 0; settings.rank < 3; ++settings.rank) {
+    settings.late = lines[settings.rank] = std::make_shared<LateLines>();
+    groups.push_back(std::make_unique<LocalGroup>(*arena, settings));
+  }
+  std::vector<std::thread> threads;
+  for (auto& group : groups) {
+    threads.emplace_back([&] {
+      std::vector<float> send(10), recv(10);
+      for (int i = 0; i < 4; ++i) {
+        if (group->rank() == 2) std::this_thread::sleep_for(30ms);
+        EXPECT_TRUE(group->run(call(Collective::all_reduce, send, recv, 10)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(lines[rank]->take().empty()) << "rank " << rank;
+}
+
 TEST(LocalLateness, ARankThatIsLateInTwoCallsIsLateAgain) {
   using namespace std::chrono_literals;
   LateCalls calls;
