@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 #include <expected>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "client/api/guard.h"
@@ -12,20 +14,11 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-/// The unique id that a rank may have made for others.
-struct OfferedId {
-  unsigned char made = 0;
-  tributary_unique_id id{};
-};
-
 /// One rank's arguments of a split.
 struct Wish {
   std::int64_t color = 0;
   std::int64_t key = 0;
 };
-
-/// The ranks of a new communicator, as ranks of the old one, in the order of their new ranks.
-using Members = std::vector<std::size_t>;
 
 /// A value, or the status of an error that was reported already.
 template <class Value>
@@ -53,23 +46,53 @@ Members members_of(const std::vector<Wish>& wishes, std::int64_t color) {
   return members;
 }
 
-/// Makes an id on this rank if it leads one of the new communicators, and gathers the ids of all ranks. Collective.
-Reported<std::vector<OfferedId>> exchange_offers(bool makes_one, const tributary_config* config, tributary_comm* comm,
-                                                 std::size_t ranks) {
-  OfferedId own;
-  const tributary_status made = makes_one ? tributary_get_unique_id_config(&own.id, config) : TRIBUTARY_OK;
-  own.made = makes_one && made == TRIBUTARY_OK ? 1 : 0;
-  auto offers = gathered(own, comm, ranks);
-  if (!offers && own.made != 0) tributary_release_unique_id(&own.id);
-  if (offers && made != TRIBUTARY_OK) return std::unexpected(made);
-  return offers;
-}
-
 tributary_status failed(const char* function, const Comm& comm, const Error& error) {
   return report(error.code, std::string(function) + ": " + error.message, &comm.errors());
 }
 
-tributary_status split(const char* function, const Comm& old, tributary_comm* handle, const Wish& wish,
+/// Opens a meeting on this rank. An error is reported.
+Reported<OwnMeeting> open_own(const tributary_config* config) {
+  tributary_unique_id id;
+  if (const auto status = tributary_get_unique_id_config(&id, config); status != TRIBUTARY_OK)
+    return std::unexpected(status);
+  UniqueIdBytes bytes{};
+  std::memcpy(bytes.data(), id.bytes, bytes.size());
+  const auto decoded = decode_unique_id(bytes);
+  if (!decoded) return std::unexpected(report(decoded.error()));
+  return OwnMeeting(*decoded);
+}
+
+/// Opens a meeting in each of these places, and writes what the other ranks may know of it. After an error the offers
+/// say that there are none.
+tributary_status open_meetings(std::span<OwnMeeting> own, std::span<MeetingOffer> offers,
+                               const tributary_config* config) {
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    auto opened = open_own(config);
+    if (!opened) return opened.error();
+    own[i] = std::move(*opened);
+    const auto offer = own[i].offer();
+    if (!offer) return report(offer.error());
+    offers[i] = *offer;
+  }
+  return TRIBUTARY_OK;
+}
+
+tributary_status without_offer(const char* function, const Comm& comm, std::size_t rank) {
+  return failed(function, comm,
+                {Errc::unreachable, "rank " + std::to_string(rank) + " could open no meeting; its error says why"});
+}
+
+tributary_status meet(const UniqueId& id, const Members& members, const Comm& old, const tributary_config* config,
+                      tributary_comm** made) {
+  const auto bytes = encode(id);
+  if (!bytes) return report(bytes.error());
+  tributary_unique_id unique;
+  std::memcpy(unique.bytes, bytes->data(), bytes->size());
+  return tributary_comm_init_rank_config(made, static_cast<int>(members.size()), &unique,
+                                         static_cast<int>(place_of(members, old.rank())), config);
+}
+
+tributary_status split(const char* function, Comm& old, tributary_comm* handle, const Wish& wish,
                        const tributary_config* config, tributary_comm** made) {
   const auto wishes = gathered(wish, handle, old.size());
   if (!wishes) return wishes.error();
@@ -82,32 +105,45 @@ tributary_status split(const char* function, const Comm& old, tributary_comm* ha
   }
   const bool member = wish.color != TRIBUTARY_SPLIT_NONE;
   const Members members = member ? members_of(*wishes, wish.color) : Members{};
-  const auto offers = exchange_offers(member && members[0] == old.rank(), config, handle, old.size());
+  OwnMeeting own;
+  MeetingOffer offer;
+  const bool leads = member && members[0] == old.rank();
+  const auto opened = leads ? open_meetings({&own, 1}, {&offer, 1}, config) : TRIBUTARY_OK;
+  const auto offers = gathered(offer, handle, old.size());
   if (!offers) return offers.error();
+  if (opened != TRIBUTARY_OK) return opened;
   if (!member) return TRIBUTARY_OK;
-  const OfferedId& offer = (*offers)[members[0]];
-  if (offer.made == 0) {
-    return failed(
-        function, old,
-        {Errc::unreachable, "rank " + std::to_string(members[0]) + " could make no unique id; its error says why"});
-  }
-  return tributary_comm_init_rank_config(made, static_cast<int>(members.size()), &offer.id,
-                                         static_cast<int>(place_of(members, old.rank())), config);
+  if ((*offers)[members[0]].made == 0) return without_offer(function, old, members[0]);
+  const auto id = id_of_members(old.next_groups().secret, "a split", (*offers)[members[0]], members, 0);
+  if (!id) return failed(function, old, id.error());
+  own.admit(id->secret);
+  return meet(*id, members, old, config, made);
 }
 
 tributary_status prepare(const char* function, Comm& comm, tributary_comm* handle, const tributary_config* config) {
-  const auto offers = exchange_offers(true, config, handle, comm.size());
+  SpareMeetings::Own own;
+  SpareMeetings::Offers offer{};
+  const auto opened = open_meetings(own, offer, config);
+  auto offers = gathered(offer, handle, comm.size());
   if (!offers) return offers.error();
-  std::vector<UniqueIdBytes> ids(offers->size());
-  for (std::size_t rank = 0; rank < ids.size(); ++rank)
-    std::memcpy(ids[rank].data(), (*offers)[rank].id.bytes, ids[rank].size());
-  comm.set_spare_meetings(std::make_unique<SpareMeetings>(std::move(ids), comm.rank()));
-  const auto none = std::ranges::find(*offers, 0, &OfferedId::made);
-  if (none == offers->end()) return TRIBUTARY_OK;
-  comm.set_spare_meetings(nullptr);
-  return failed(function, comm,
-                {Errc::unreachable,
-                 "rank " + std::to_string(none - offers->begin()) + " could make no unique id; its error says why"});
+  if (opened != TRIBUTARY_OK) return opened;
+  const auto none = std::ranges::find_if(*offers, [](const auto& one) { return one.back().made == 0; });
+  if (none != offers->end()) return without_offer(function, comm, static_cast<std::size_t>(none - offers->begin()));
+  comm.next_groups().spares = std::make_unique<SpareMeetings>(std::move(*offers), std::move(own), comm.rank());
+  return TRIBUTARY_OK;
+}
+
+/// The id of a grow as rank 0 tells it to the old ranks.
+struct ToldId {
+  unsigned char sealed = 0;  // 0: rank 0 has no id to tell
+  SealedId id{};
+};
+
+ToldId told_id(const Secret& old, const tributary_unique_id& id) {
+  UniqueIdBytes bytes{};
+  std::memcpy(bytes.data(), id.bytes, bytes.size());
+  const auto sealed = seal_id(old, bytes);
+  return sealed ? ToldId{.sealed = 1, .id = *sealed} : ToldId{};
 }
 
 Result<Members> survivors(const Comm& comm, const int* excluded, int count) {
@@ -162,23 +198,19 @@ tributary_status tributary_comm_shrink(tributary_comm* comm, const int* excluded
     *newcomm = nullptr;
     const auto members = survivors(*old, excluded, excluded_count);
     if (!members) return failed(function, *old, members.error());
-    const auto meetings = old->take_spare_meetings();
-    if (meetings == nullptr) {
+    NextGroups& next = old->next_groups();
+    if (next.spares == nullptr) {
       return failed(function, *old,
                     {Errc::bad_argument,
                      "the ranks have no way to meet again: call tributary_comm_prepare_shrink while all of them are "
-                     "there, and shrink a communicator only once"});
+                     "there"});
     }
-    tributary_unique_id id;
-    std::memcpy(id.bytes, meetings->of(members->front()).data(), sizeof id.bytes);
-    const tributary_status status = tributary_comm_init_rank_config(
-        newcomm, static_cast<int>(members->size()), &id, static_cast<int>(place_of(*members, old->rank())), config);
-    if (status != TRIBUTARY_OK) return status;
-    const tributary_status prepared = tributary_comm_prepare_shrink(*newcomm, config);
-    if (prepared == TRIBUTARY_OK) return TRIBUTARY_OK;
-    tributary_comm_abort(*newcomm);
-    *newcomm = nullptr;
-    return prepared;
+    const auto id = next.spares->next(next.secret, *members);
+    if (!id) return failed(function, *old, id.error());
+    const tributary_status status = meet(*id, *members, *old, config, newcomm);
+    // A new communicator that could not be prepared is good nevertheless.
+    if (status == TRIBUTARY_OK) static_cast<void>(tributary_comm_prepare_shrink(*newcomm, config));
+    return status;
   });
 }
 
@@ -190,16 +222,21 @@ tributary_status tributary_comm_grow(tributary_comm* comm, int nranks, const tri
     if (!old) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     if (newcomm == nullptr) return failed(function, *old, {Errc::bad_argument, "newcomm is NULL"});
     *newcomm = nullptr;
-    OfferedId offer;
-    if (old->rank() == 0 && id != nullptr) offer = {.made = 1, .id = *id};
-    const tributary_status told = tributary_broadcast(&offer, &offer, sizeof offer, TRIBUTARY_UINT8, 0, comm, nullptr);
-    if (told != TRIBUTARY_OK) return told;
-    if (offer.made == 0) return failed(function, *old, {Errc::bad_argument, "the id of rank 0 is NULL"});
+    ToldId told;
+    if (old->rank() == 0 && id != nullptr) told = told_id(old->next_groups().secret, *id);
+    const tributary_status sent = tributary_broadcast(&told, &told, sizeof told, TRIBUTARY_UINT8, 0, comm, nullptr);
+    if (sent != TRIBUTARY_OK) return sent;
+    if (told.sealed == 0)
+      return failed(function, *old, {Errc::bad_argument, "the id of rank 0 is NULL, or could not be sealed"});
+    const auto opened = open_id(old->next_groups().secret, told.id);
+    if (!opened) return failed(function, *old, opened.error());
     if (nranks < 0 || static_cast<std::uint32_t>(nranks) < old->size()) {
       return failed(function, *old,
                     {Errc::bad_argument, "nranks is " + std::to_string(nranks) + ", fewer than the " +
                                              std::to_string(old->size()) + " ranks of comm"});
     }
-    return tributary_comm_init_rank_config(newcomm, nranks, &offer.id, static_cast<int>(old->rank()), config);
+    tributary_unique_id unique;
+    std::memcpy(unique.bytes, opened->data(), opened->size());
+    return tributary_comm_init_rank_config(newcomm, nranks, &unique, static_cast<int>(old->rank()), config);
   });
 }

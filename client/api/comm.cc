@@ -281,6 +281,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   comm->transport_name_ = parts->transport_name;
   comm->gpudirect_ = settings.gpudirect;
   comm->numerics_ = settings.numerics;
+  comm->next_groups_.secret = id.secret;
   comm->check_values_ = settings.check_values;
   comm->record_ = parts->settings.flight_record;
   comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());

@@ -72,10 +72,8 @@ class Comm {
   /// does its part of the work itself.
   [[nodiscard]] Status run(const CheckedCall& call);
   [[nodiscard]] Result<CommunicatorInfo> info();
-  /// Keeps the ids by which the ranks can meet again. One thread at a time calls this and take_spare_meetings().
-  void set_spare_meetings(std::unique_ptr<SpareMeetings> meetings) { spare_meetings_ = std::move(meetings); }
-  /// Returns the ids, once; nullptr if there are none.
-  [[nodiscard]] std::unique_ptr<SpareMeetings> take_spare_meetings() { return std::exchange(spare_meetings_, nullptr); }
+  /// Returns what other communicators are made from. One thread at a time uses the meetings in it.
+  [[nodiscard]] NextGroups& next_groups() noexcept { return next_groups_; }
   /// Registers memory with this communicator's transport. Returns nullptr if the transport registers no memory, or the
   /// communicator has ended.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
@@ -133,7 +131,7 @@ class Comm {
   Numerics numerics_ = Numerics::fast;                      // set only in create()
   ValueCheck check_values_ = ValueCheck::off;               // set only in create()
   std::shared_ptr<FlightRecord> record_;                    // set only in create()
-  std::unique_ptr<SpareMeetings> spare_meetings_;           // nullptr: tributary_comm_shrink is not possible
+  NextGroups next_groups_;                                  // its secret is set only in create()
   std::unique_ptr<ServedRecord> served_;                    // set only in create(); nullptr: no port
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<gpu::Stager> stager_;  // declared after thread_: its copies use the thread when they end

@@ -1,5 +1,6 @@
 #include "client/api/meeting.h"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 
@@ -21,6 +22,11 @@ Meeting::~Meeting() = default;
 
 void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
   relay_->target_ = &acceptor;
+}
+
+void Meeting::change_secret(const Secret& secret) {
+  id_.secret = secret;
+  keys_->set_peers(link_secret_of_peers(secret));
 }
 
 Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
@@ -61,6 +67,13 @@ Registry& registry() {
   return *one;
 }
 
+/// Returns the place of this process's meeting with this secret. The caller holds the lock.
+std::deque<Open>::iterator find_open(const Secret& secret) {
+  return std::ranges::find_if(registry().meetings, [&](const Open& one) {
+    return one.meeting->id().secret == secret && one.process == fork_generation();
+  });
+}
+
 }  // namespace
 
 Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, const TcpWish& tcp,
@@ -83,14 +96,17 @@ Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::stri
 
 std::unique_ptr<Meeting> take_meeting(const UniqueId& id) {
   std::lock_guard lock(registry().mutex);
-  auto& meetings = registry().meetings;
-  for (auto it = meetings.begin(); it != meetings.end(); ++it) {
-    if (it->meeting->id().secret != id.secret || it->process != fork_generation()) continue;
-    auto meeting = std::move(it->meeting);
-    meetings.erase(it);
-    return meeting;
-  }
-  return nullptr;
+  const auto found = find_open(id.secret);
+  if (found == registry().meetings.end()) return nullptr;
+  auto meeting = std::move(found->meeting);
+  registry().meetings.erase(found);
+  return meeting;
+}
+
+void change_secret(const Secret& from, const Secret& to) {
+  std::lock_guard lock(registry().mutex);
+  const auto found = find_open(from);
+  if (found != registry().meetings.end()) found->meeting->change_secret(to);
 }
 
 }  // namespace tributary::client

@@ -24,6 +24,8 @@ class Meeting {
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const std::shared_ptr<transport::LinkKeys>& keys() const noexcept { return keys_; }
+  /// Sets another secret, before a connection is accepted.
+  void change_secret(const Secret& secret);
   /// Passes connections to `acceptor` from now on. Earlier connections have waited in the system's queue, because no
   /// thread polled the transport.
   void deliver_to(transport::Acceptor& acceptor) noexcept;
@@ -48,5 +50,7 @@ inline constexpr std::size_t kMeetingsMax = 64;
 /// Takes the meeting of an id. Returns nullptr if this process did not make the id, if a communicator has taken it, or
 /// if kMeetingsMax newer meetings closed it.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
+/// Gives the meeting with the secret `from` the secret `to`. Without such a meeting nothing happens.
+void change_secret(const Secret& from, const Secret& to);
 
 }  // namespace tributary::client

@@ -246,25 +246,41 @@ TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** 
                                                                const tributary_config* config);
 /* The next four functions make a communicator from another one, which they leave as it is: destroy or abort it yourself.
  * They block; `config` holds for the new communicator, and may be NULL.
+ *   - Order: they count as calls on `comm`, and only one thread at a time may be in one of them with the same `comm`.
+ *     tributary_comm_shrink alone sends nothing through `comm`.
+ *   - Time-outs: what goes through `comm` has the time-out of `comm`, the meeting of the new ranks that of `config`.
+ *   - Errors: TRIBUTARY_ERROR_BAD_ARGUMENT for arguments that are wrong on this rank (or, as each function says, on
+ *     another one); TRIBUTARY_ERROR_UNREACHABLE if another rank could not listen; else the errors of tributary_all_gather
+ *     on `comm` and of tributary_comm_init_rank_config. A rank whose own arguments are wrong, for example newcomm ==
+ *     NULL, returns at once, and the others wait for it until the time-out. After an error *newcomm is NULL, and
+ *     tributary_last_error(NULL) on the same thread has the sentence.
+ *   - Rank 0 of the new communicator asks the manager for trees. Any rank can become rank 0 of a split or a shrink, so
+ *     all ranks need the manager's URL, the token and the TLS files.
+ *   - Secrets: each rank derives the new group's secret from that of `comm`, so all ranks of `comm` could join the new
+ *     group, also those of another color and the excluded ones.
  *
  * Splits: all ranks of `comm` call it, and those with the same color make a communicator of their own. Their ranks there
  * follow the keys, and for equal keys the ranks in `comm`. A color is 0 or more; a rank with TRIBUTARY_SPLIT_NONE gets
- * *newcomm = NULL. */
+ * *newcomm = NULL. Another color on one rank is TRIBUTARY_ERROR_BAD_ARGUMENT on all. */
 #define TRIBUTARY_SPLIT_NONE (-1)
 TRIBUTARY_API tributary_status tributary_comm_split(tributary_comm* comm, int color, int key, tributary_comm** newcomm,
                                                     const tributary_config* config);
 /* Prepares a later tributary_comm_shrink. All ranks of `comm` call it while all of them are there. Each rank then keeps
- * one listener open, which counts as a unique id of its process. */
+ * two listeners open until `comm` ends, which count as unique ids of its process: 64 newer ids close them. */
 TRIBUTARY_API tributary_status tributary_comm_prepare_shrink(tributary_comm* comm, const tributary_config* config);
-/* Goes on without lost ranks: makes a communicator of all ranks of `comm` except the excluded ones, in the same order.
- * `comm` may have failed. All ranks that stay give the same excluded ranks; if they differ, or if another rank is gone,
- * the call fails after the time-out. It works once for each call of tributary_comm_prepare_shrink. The new communicator
- * is prepared in its turn. */
+/* Goes on without lost ranks: makes a communicator of all ranks of `comm` except the excluded ones, in the same order,
+ * so the lowest rank that stays becomes rank 0. `comm` may have failed. The call reads `excluded` and does not keep it.
+ * All ranks that stay give the same excluded ranks. If they differ, or another rank is gone, every rank gets an error,
+ * TRIBUTARY_ERROR_TIMED_OUT or TRIBUTARY_ERROR_DENIED, at the latest after the time-out; then all ranks that stay can
+ * call again with a longer list. One preparation is good for two such calls with the same lowest rank, whether they fail
+ * or not; a third gets TRIBUTARY_ERROR_EXHAUSTED. Calls with wrong arguments do not count. The new communicator is
+ * prepared in its turn; if that fails, it is good nevertheless, and tributary_last_error(*newcomm) says why. */
 TRIBUTARY_API tributary_status tributary_comm_shrink(tributary_comm* comm, const int* excluded, int excluded_count,
                                                      tributary_comm** newcomm, const tributary_config* config);
 /* Takes in ranks: makes a communicator of the ranks of `comm`, which keep their numbers, and of new ones. Rank 0 makes
- * `id`, and gives it here and, in any way, to the new ranks; the other ranks' `id` is not used. The new ranks call
- * tributary_comm_init_rank with the same nranks, and ranks from the size of `comm` on. */
+ * `id`, and gives it here and, in any way, to the new ranks; the other ranks' `id` is not used. The id goes to the old
+ * ranks encrypted. The new ranks call tributary_comm_init_rank with the same nranks, and ranks from the size of `comm`
+ * on. id == NULL on rank 0 is TRIBUTARY_ERROR_BAD_ARGUMENT on all ranks. After an error rank 0 releases its id. */
 TRIBUTARY_API tributary_status tributary_comm_grow(tributary_comm* comm, int nranks, const tributary_unique_id* id,
                                                    tributary_comm** newcomm, const tributary_config* config);
 TRIBUTARY_API tributary_status tributary_comm_rank(const tributary_comm* comm, int* rank);

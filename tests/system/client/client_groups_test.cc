@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -69,6 +71,27 @@ TEST(Groups, AColorThatIsNoneIsAnErrorOnAllRanksAndNamesItsRank) {
   });
 }
 
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator{});
+}
+
+TEST(Groups, ASplitThatFailsLeavesNoListener) {
+  const auto fail_once = [] {
+    run_ranks(2, [](tributary_comm* comm, int) {
+      tributary_config config = config_with(patience(Milliseconds(1'000)));
+      config.manager = "http://127.0.0.1:1";
+      config.token_file = "/no/such/file";
+      tributary_comm* made = nullptr;
+      EXPECT_NE(tributary_comm_split(comm, 0, 0, &made, &config), TRIBUTARY_OK);
+      EXPECT_EQ(made, nullptr);
+    });
+  };
+  fail_once();
+  const auto before = open_descriptors();
+  fail_once();
+  EXPECT_EQ(open_descriptors(), before);
+}
+
 TEST(Groups, AShrunkCommunicatorHasTheOtherRanksAndCanShrinkAgain) {
   std::atomic<int> shrunk{0};
   run_ranks(4, [&](tributary_comm* comm, int rank) {
@@ -91,6 +114,44 @@ TEST(Groups, AShrunkCommunicatorHasTheOtherRanksAndCanShrinkAgain) {
       ++shrunk;
     }
     destroy(three);
+  });
+  EXPECT_EQ(shrunk, 2);
+}
+
+TEST(Groups, RanksThatExcludeDifferentRanksGetNoCommunicator) {
+  std::atomic<int> errors{0};
+  run_ranks(4, [&](tributary_comm* comm, int rank) {
+    const tributary_config config = config_with(patience(Milliseconds(3'000)));
+    ASSERT_EQ(tributary_comm_prepare_shrink(comm, &config), TRIBUTARY_OK) << last_error();
+    if (rank == 2) return;
+    tributary_comm* rest = nullptr;
+    const int excluded = rank == 3 ? 2 : 3;
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(tributary_comm_shrink(comm, &excluded, 1, &rest, &config), TRIBUTARY_OK);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, patience(Milliseconds(8'000))) << last_error();
+    EXPECT_EQ(rest, nullptr);
+    ++errors;
+  });
+  EXPECT_EQ(errors, 3);
+}
+
+TEST(Groups, AShrinkThatForgetsALostRankCanBeRepeatedWithALongerList) {
+  std::atomic<int> shrunk{0};
+  run_ranks(4, [&](tributary_comm* comm, int rank) {
+    const tributary_config patient = config_with(patience(Milliseconds(20'000)));
+    const tributary_config config = config_with(patience(Milliseconds(2'000)));
+    ASSERT_EQ(tributary_comm_prepare_shrink(comm, &patient), TRIBUTARY_OK) << last_error();
+    if (rank >= 2) return;
+    tributary_comm* rest = nullptr;
+    const int lost[] = {2, 3};
+    EXPECT_NE(tributary_comm_shrink(comm, lost, 1, &rest, &config), TRIBUTARY_OK);
+    EXPECT_EQ(rest, nullptr);
+    ASSERT_EQ(tributary_comm_shrink(comm, lost, 2, &rest, &patient), TRIBUTARY_OK) << last_error();
+    EXPECT_EQ(values_of_all(rest, rank), (std::vector<int>{0, 1}));
+    destroy(rest);
+    EXPECT_EQ(tributary_comm_shrink(comm, lost, 2, &rest, &config), TRIBUTARY_ERROR_EXHAUSTED);
+    EXPECT_TRUE(last_error().contains("rank 0 was the lowest rank of 2 calls already")) << last_error();
+    ++shrunk;
   });
   EXPECT_EQ(shrunk, 2);
 }
