@@ -16,7 +16,7 @@ void Reloader::begin() {
     spdlog::set_level(spdlog::level::from_str(settings->log_level));
     waiting_.reset();
     changes_.files(*settings);
-    const Status taken = changes_.records(*settings);
+    const auto taken = changes_.records(*settings);
     if (const auto ok = audit_ != nullptr ? audit_->reopen() : Status{}; !ok) spdlog::error("{}", ok.error().message);
     if (taken) {
       spdlog::info("reloaded; log level {}", settings->log_level);
@@ -30,8 +30,13 @@ void Reloader::begin() {
 
 void Reloader::go_on() {
   TRIBUTARY_ASSERT(waits(), "a reload goes on that does not wait");
-  if (!changes_.records(*waiting_)) return;
-  spdlog::info("the reload has gone on: the store takes changes again");
+  const auto taken = changes_.records(*waiting_);
+  if (!taken) return;
+  if (*taken) {
+    spdlog::info("the reload has gone on: the store takes changes again");
+  } else {
+    spdlog::warn("the reload has ended without some of its changes: the errors above say which, and why");
+  }
   waiting_.reset();
 }
 

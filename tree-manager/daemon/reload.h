@@ -12,8 +12,9 @@ namespace tributary::manager {
 /// about files.
 struct Reload {
   std::function<void(const Settings&)> files;  // changes that need no store
-  /// Changes that need the store. An error says that the store did not take them: they are tried again.
-  std::function<Status(const Settings&)> records;
+  /// Changes that need the store. An error says that the store did not take them: they are tried again. False says that
+  /// a file is wrong.
+  std::function<Result<bool>(const Settings&)> records;
 };
 
 /// Used by one thread.
@@ -24,7 +25,7 @@ class Reloader {
       : read_again_(std::move(read_again)), audit_(audit), changes_(std::move(changes)) {}
 
   /// Reads all files. Makes changes of an earlier reload that still wait, too, unless the configuration is wrong: then
-  /// nothing changes, and they go on to wait.
+  /// nothing changes, and they still wait.
   void begin();
   /// True if changes wait for the store: call go_on() from time to time.
   [[nodiscard]] bool waits() const noexcept { return waiting_.has_value(); }

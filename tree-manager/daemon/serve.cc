@@ -99,16 +99,20 @@ void reload_certificates(const Settings& settings, LiveCertificates& live) {
                 certificates.error().message);
 }
 
-Status reload_topology(const Settings& settings, Cluster& cluster) {
+Result<bool> reload_topology(const Settings& settings, Cluster& cluster) {
   auto topology = topology_of(settings);
   if (!topology) {
     spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
-  } else if (*topology) {
-    return cluster.reload_topology(std::move(**topology));
-  } else if (cluster.topology_from_file()) {
+    return false;
+  }
+  if (*topology) {
+    if (auto ok = cluster.reload_topology(std::move(**topology)); !ok) return std::unexpected(ok.error());
+    return true;
+  }
+  if (cluster.topology_from_file()) {
     spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
   }
-  return {};
+  return true;
 }
 
 sigset_t signals_of_interest() {

@@ -39,12 +39,13 @@ std::string candidate_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + to_hex(random);
 }
 
-/// Returns an error that ends with the store's trouble. Logs any other error after `what`.
-Status waits_or_fails(const char* what, const Status& ok) {
+/// Returns an error that ends with the store's trouble. Logs any other error after `what`, and returns false.
+Result<bool> waits_or_fails(const char* what, const Status& ok) {
   constexpr std::array kEnding{Errc::retry, Errc::unreachable, Errc::timed_out, Errc::exhausted};
-  if (ok || std::ranges::find(kEnding, ok.error().code) != kEnding.end()) return ok;
+  if (ok) return true;
+  if (std::ranges::find(kEnding, ok.error().code) != kEnding.end()) return std::unexpected(ok.error());
   spdlog::error("{}: {}", what, ok.error().message);
-  return {};
+  return false;
 }
 
 }  // namespace
@@ -154,54 +155,62 @@ void Replica::tick() {
 }
 
 /// Takes the signing key from its file. The leader uses it at once, and the managers that follow use it then.
-Status Replica::reload_signing_key(Cluster* cluster) {
+Result<bool> Replica::reload_signing_key(Cluster* cluster) {
   const auto secrets = load_or_make_secrets(settings_.files.paths);
   if (!secrets) {
     spdlog::error("the signing key was not reloaded, and the old one stays in use: {}", secrets.error().message);
-    return {};
+    return false;
   }
   key_.offer(secrets->key);
-  if (!key_.next()) return {};
+  if (!key_.next()) return true;
   if (cluster == nullptr) {
     spdlog::info("this manager has a new signing key, and uses it as soon as the manager that leads uses it");
-    return {};
+    return true;
   }
   return waits_or_fails("the signing key was not changed", secrets_.change_key(*cluster));
 }
 
-Status Replica::reload_topology(Cluster& cluster) {
+Result<bool> Replica::reload_topology(Cluster& cluster) {
   auto topology = settings_.topology();
   if (!topology) {
     spdlog::error("the topology was not reloaded, and the old one stays in use: {}", topology.error().message);
-  } else if (*topology) {
-    return cluster.reload_topology(std::move(**topology));
-  } else if (cluster.topology_from_file()) {
+    return false;
+  }
+  if (*topology) {
+    if (auto ok = cluster.reload_topology(std::move(**topology)); !ok) return std::unexpected(ok.error());
+    return true;
+  }
+  if (cluster.topology_from_file()) {
     spdlog::warn("the configuration names no topology any more; the old one stays in use until a restart");
   }
-  return {};
+  return true;
 }
 
-Status Replica::reload_secrets(Cluster& cluster) {
+Result<bool> Replica::reload_secrets(Cluster& cluster) {
   const auto published = secrets_.publish(cluster, *api_);
   if (published) spdlog::info("all managers now use the tokens and identity keys of this manager's files");
   return waits_or_fails("the tokens and identity keys were not reloaded, and the old ones stay in use", published);
 }
 
 /// The topology comes last: while the store takes nothing, the other changes fail first, and nothing is done twice.
-Status Replica::reload() {
+Result<bool> Replica::reload() {
   const auto cluster = member_->cluster();
-  if (auto ok = reload_signing_key(cluster.get()); !ok) return ok;
-  if (cluster) {
-    if (auto ok = reload_secrets(*cluster); !ok) return ok;
-    return reload_topology(*cluster);
-  }
-  if (!secrets_.files_differ()) return {};
   const auto leader = member_->leader();
+  if (!cluster && !leader) return fail(Errc::retry, "no manager leads, as far as this manager knows");
+  const auto key = reload_signing_key(cluster.get());
+  if (!key) return key;
+  if (cluster) {
+    const auto secrets = reload_secrets(*cluster);
+    if (!secrets) return secrets;
+    const auto topology = reload_topology(*cluster);
+    return topology ? *key && *secrets && *topology : topology;
+  }
+  if (!secrets_.files_differ()) return key;
   spdlog::error(
       "the tokens or identity keys in this manager's files are not the store's secrets, and no manager uses them: "
-      "change the files of the manager that leads{}, and send SIGHUP to that manager",
-      leader ? " (" + leader->url + ")" : "");
-  return {};
+      "change the files of the manager that leads ({}), and send SIGHUP to that manager",
+      leader->url);
+  return false;
 }
 
 }  // namespace tributary::manager

@@ -40,9 +40,9 @@ class Replica {
   void stop();
   /// Ends leases whose time is over, if this manager leads. Call it a few times a second.
   void tick();
-  /// Reads the topology and the secrets from their files again, after the files have changed. Logs errors of files. An
-  /// error is one of the store: call it again later.
-  [[nodiscard]] Status reload();
+  /// Reads the topology and the secrets from their files again, after the files have changed. Logs errors of files, and
+  /// returns false then. An error is one of the store, or says that no manager leads: call it again later.
+  [[nodiscard]] Result<bool> reload();
   /// Returns the public key of the key with which the managers sign now.
   [[nodiscard]] PublicKey public_key() const { return key_.now()->public_key(); }
 
@@ -52,9 +52,9 @@ class Replica {
   [[nodiscard]] Result<std::unique_ptr<Reign>> open_reign(const Term& term) const;
   [[nodiscard]] Status begin(Cluster& cluster);
   void follow();
-  [[nodiscard]] Status reload_signing_key(Cluster* cluster);
-  [[nodiscard]] Status reload_topology(Cluster& cluster);
-  [[nodiscard]] Status reload_secrets(Cluster& cluster);
+  [[nodiscard]] Result<bool> reload_signing_key(Cluster* cluster);
+  [[nodiscard]] Result<bool> reload_topology(Cluster& cluster);
+  [[nodiscard]] Result<bool> reload_secrets(Cluster& cluster);
 
   const ReplicaSettings settings_;
   std::string url_;  // URL at which other managers reach this manager; set by start()

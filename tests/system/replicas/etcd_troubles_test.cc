@@ -227,9 +227,14 @@ TEST_F(EtcdTroubles, AnEtcdOnAFullDiskEndsAndLosesNothing) {
   EXPECT_NE(make_group(managers), 0U);
 }
 
-TEST_F(EtcdTroubles, AReloadWaitsUntilEtcdTakesChangesAgain) {
+class ReloadOverEtcd : public EtcdTroubles, public ::testing::WithParamInterface<std::chrono::seconds> {};
+
+/// After 10 s the manager no longer leads: the default lease is 5 s.
+INSTANTIATE_TEST_SUITE_P(Blocked, ReloadOverEtcd, ::testing::Values(1s, 10s));
+
+TEST_P(ReloadOverEtcd, WaitsUntilEtcdTakesChangesAgain) {
   const EtcdProcesses etcd(1);
-  ManagerFleet managers(etcd, 1, "group_lease: 1h\naggregator_lease: 1h\nleader_lease: 30s\nlog_level: info\n");
+  ManagerFleet managers(etcd, 1, "group_lease: 1h\naggregator_lease: 1h\nlog_level: info\n");
   const std::string before = managers.ask(0, "/v1/public-key")["public_key"];
   const auto public_key = [&] {
     const json answer = managers.ask(0, "/v1/public-key");
@@ -248,6 +253,8 @@ TEST_F(EtcdTroubles, AReloadWaitsUntilEtcdTakesChangesAgain) {
   managers.at(0).signal(SIGHUP);
   EXPECT_TRUE(eventually([&] { return managers.at(0).log().contains("the reload waits for the store"); }));
   EXPECT_EQ(public_key(), before);
+  std::this_thread::sleep_for(GetParam());
+  EXPECT_FALSE(managers.at(0).log().contains("the reload has gone on"));
   etcd.signal(0, SIGCONT);
   blocked.join();
 
