@@ -10,7 +10,8 @@
 
 A form is an object with two methods, compress() and decompress(). The compressed tensors of all ranks are averaged
 element by element, so the sum of two compressed tensors must be the compressed sum, up to rounding. With the backend
-"tributary" an average is rounded once: the sum of 16-bit floats is a sum of float32 on the way.
+"tributary" a sum of 16-bit floats is rounded at each point of the way where a partial sum is made, and only once with
+TRIBUTARY_NUMERICS=exact.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,10 @@ class Form(Protocol):
     """The form in which gradients travel."""
 
     def compress(self, gradient: torch.Tensor) -> torch.Tensor:
-        """Returns the tensor that travels. It may be `gradient` itself, which then is overwritten."""
+        """Returns the tensor that travels. It may be `gradient` itself, which then is overwritten.
+
+        For FSDP2 it must have as many elements as `gradient`, in the same order: each rank gets a part of them.
+        """
 
     def decompress(self, travelled: torch.Tensor, into: torch.Tensor) -> None:
         """Writes the gradient that the averaged tensor stands for."""
@@ -92,7 +96,11 @@ class _ReduceScatter:
 
 
 def apply_to_fsdp(module: torch.nn.Module, form: Form) -> None:
-    """Lets all parts of a module that fully_shard() has sharded send their gradients in this form."""
+    """Lets all parts of a module that fully_shard() has sharded send their gradients in this form.
+
+    The form is that of the reduce_scatter. HSDP's all_reduce between the replicas stays in the type in which FSDP2
+    reduces.
+    """
     from torch.distributed.fsdp import FSDPModule
 
     parts = [part for part in module.modules() if isinstance(part, FSDPModule)]
