@@ -13,8 +13,12 @@ Status apply_file(ClientSettings& settings, const std::string& file, service::Wr
   std::vector<service::SettingKey> keys;
   for (const SettingHelp& one : help) keys.push_back({.name = one.key, .allowed = one.allowed, .list = true});
   service::Mistakes mistakes;
-  const auto set_one = [&](std::size_t key, const std::string& value, const std::string& where) {
+  const auto set_one = [&](std::size_t key, const std::string& value, const std::string& where) -> Status {
     const std::string name(help[key].key);
+    if (name == "packet_security" && written.contains("security")) {
+      ClientSettings checked_only;  // the file may say so later than security, which overrides it
+      return set(checked_only, name, value);
+    }
     written.insert_or_assign(name, service::Mistake{.where = where, .key = name, .value = value, .why = {}});
     return set(settings, name, value);
   };

@@ -234,6 +234,17 @@ TEST(Settings, ComeFromTheFileAndTheEnvironmentWins) {
   EXPECT_EQ(s->job, "named");
 }
 
+TEST(Settings, SecurityInTheFileOverridesItsOldNameInAnyOrder) {
+  for (const char* text :
+       {"packet_security: authenticate\nsecurity: encrypt\n", "security: encrypt\npacket_security: authenticate\n"}) {
+    const auto s = File(text).load();
+    ASSERT_TRUE(s) << s.error().message;
+    EXPECT_EQ(s->security, PacketSecurity::encrypt) << text;
+  }
+  EXPECT_EQ(File("packet_security: authenticate\n").load()->security, PacketSecurity::authenticate);
+  EXPECT_THAT(error_of(File("security: encrypt\npacket_security: encrpyt\n").load()), HasSubstr("packet_security"));
+}
+
 TEST(Settings, AnEmptyFileSetsNothing) {
   EXPECT_TRUE(File("").load());
   EXPECT_TRUE(File("# nothing yet\n").load());

@@ -44,6 +44,11 @@ TEST_F(PluginSettingsTest, ComeFromTheFileOfTheLibrary) {
   EXPECT_EQ(settings.interfaces, (std::vector<std::string>{"eth0", "eth1"}));
   write("packet_security: authenticate\n");
   EXPECT_EQ(read_settings().security, PacketSecurity::authenticate) << "its old name";
+  for (const char* text :
+       {"packet_security: authenticate\nsecurity: encrypt\n", "security: encrypt\npacket_security: authenticate\n"}) {
+    write(text);
+    EXPECT_EQ(read_settings().security, PacketSecurity::encrypt) << text;
+  }
 }
 
 TEST_F(PluginSettingsTest, VariablesStandBeforeTheFile) {
