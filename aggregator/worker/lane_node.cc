@@ -43,8 +43,8 @@ std::unique_ptr<transport::KeptMemory> lend(transport::Transport& transport, con
   return range ? lender->lend(memory.bytes().data(), std::move(*range)) : nullptr;
 }
 
-/// Asks late ranks what they do; `of` has a bit for each. A child that does not read fills its own queue, and gets no more
-/// questions.
+/// Asks late ranks what they do; `of` has a bit for each. A child that does not read fills its own queue, and gets no
+/// more questions.
 void want_words(std::span<Session* const> children, std::uint64_t of, FrameHeader question) {
   question.count = kWantsWord;
   for (; of != 0; of &= of - 1) {

@@ -41,8 +41,8 @@ class LaneWatch {
   void answered(std::uint64_t sequence, TimePoint now) noexcept {
     if (compares()) lag_.answered(sequence, now, metrics_.segment_time);
   }
-  /// Finds out which children the lane waits for. Call it some 20 times a second. Returns the ranks to ask for a word: a
-  /// bit for each child.
+  /// Finds out which children the lane waits for. Call it some 20 times a second. Returns the ranks to ask for a word:
+  /// a bit for each child.
   [[nodiscard]] std::uint64_t look(TimePoint now);
   /// Fills in what the status says about children.
   void add_to(LaneStatus& status, TimePoint now) const;

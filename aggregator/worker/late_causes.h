@@ -6,9 +6,9 @@
 // has called nothing is not slow: the call is missing. A child that does not answer is silent.
 //
 // A child that calls late sends nothing at first, and then its segments come as fast as the others': the lag of an
-// operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with each
-// further segment, until the window is full. A child that still sends the operation before is not late with the first
-// segment: only the time in which nothing came counts.
+// operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with
+// each further segment, until the window is full. A child that still sends the operation before is not late with the
+// first segment: only the time in which nothing came counts.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -9,8 +9,8 @@
 // late until both means are low, or another child's are half as high, so that the answer does not flicker.
 //
 // The limit over a second is lower for a child whose waits are long: two long waits for the same child, one soon after
-// the other, are no chance. The mean over 15 seconds leaves out very short waits: in a full pipeline some child is always
-// the last by less than a millisecond, often the same one, and this costs nothing.
+// the other, are no chance. The mean over 15 seconds leaves out very short waits: in a full pipeline some child is
+// always the last by less than a millisecond, often the same one, and this costs nothing.
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -9,8 +9,8 @@
 //   vector       exact_sum() beside ReproBLAS' sum of all elements of a vector, its own use
 //
 // Inputs are normally distributed. Rates are bytes of values that the inputs stand for, per second by one core, in GB/s
-// (1e9), as medians; of_reproblas and of_reduce are the medians of the rounds' ratios. Each step is checked before it is
-// timed.
+// (1e9), as medians; of_reproblas and of_reduce are the medians of the rounds' ratios. Each step is checked before it
+// is timed.
 #include <benchmark/benchmark.h>
 #include <complex.h>  // before reproBLAS.h, which includes it
 

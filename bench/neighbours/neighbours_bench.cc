@@ -7,8 +7,8 @@
 //
 // two: two tenants flood, with different weights, and send no small operations; the program prints the bytes of each,
 // and in how many rounds of turns a tenant had to wait for its share. The workers compute exact sums, so that a worker,
-// not the ranks' core, is what the tenants share. slow: a worker sleeps this many times as long as it works, as a slower
-// processor would need more time for the same work.
+// not the ranks' core, is what the tenants share. slow: a worker sleeps this many times as long as it works, as a
+// slower processor would need more time for the same work.
 //
 // data: the flooding tenant's ranks reduce large segments, as fast as their window allows. asks: they send nothing but
 // questions. silence: they contribute and read no results. Every kind of run comes once in each round; the figures are

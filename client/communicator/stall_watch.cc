@@ -136,8 +136,8 @@ Duration StallWatch::still_for(const Operation& o) const {
   return shared_.clock.waited(since, LateInquiry::kAskAfter) ? shared_.clock.now() - since : Duration::zero();
 }
 
-/// Tells rank 0, from rank 1 alone, that an operation between the ranks stands still. Rank 0 notices this by itself if it
-/// has called the operation; this message is for the case that rank 0 is late. An older rank 0 ignores it.
+/// Tells rank 0, from rank 1 alone, that an operation between the ranks stands still. Rank 0 notices this by itself if
+/// it has called the operation; this message is for the case that rank 0 is late. An older rank 0 ignores it.
 void StallWatch::tell_that_one_is_late(const Operation& o) {
   if (shared_.rank() != 1 || o.in_trees() || still_for(o) < LateInquiry::kAfter) return;
   if (!shared_.clock.waited(told_late_at_, LateInquiry::kAfter)) return;

@@ -54,8 +54,8 @@ class StallWatch {
   /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if this rank stood still
   /// within the time-out; else "". The other ranks may have given up because of this rank, not the other way round.
   [[nodiscard]] std::string stood_still() const;
-  /// Returns for how long the operation has made no progress; 0 if it is less than LateInquiry::kAskAfter, without the time
-  /// in which this rank itself stood still.
+  /// Returns for how long the operation has made no progress; 0 if it is less than LateInquiry::kAskAfter, without the
+  /// time in which this rank itself stood still.
   [[nodiscard]] transport::Duration still_for(const Operation& operation) const;
 
  private:

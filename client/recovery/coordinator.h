@@ -64,8 +64,8 @@ struct CoordinatorSettings {
     bool by_trees = false;  // trees carry the operation, so aggregators see who is late
     LateInquiry::Wait wait{};
   };
-  /// Returns the operation in which rank 0 waits; nullopt: it waits in none. While it waits, rank 0 asks who is late: the
-  /// manager if trees carry the operation, else all ranks. No function: rank 0 asks nobody.
+  /// Returns the operation in which rank 0 waits; nullopt: it waits in none. While it waits, rank 0 asks who is late:
+  /// the manager if trees carry the operation, else all ranks. No function: rank 0 asks nobody.
   std::function<std::optional<Waiting>()> waits{};
   /// Gets a line about a late rank, as LateLog::Tell.
   LateLog::Tell tell_late{};

@@ -1,8 +1,8 @@
 #pragma once
 // Rank 0 asks who is late in an operation that no tree carries, where no aggregator sees it. When such an operation has
-// stood still for a while, rank 0 asks all ranks whether they have called it. After a second its log names the ranks that
-// have not, or that do not answer; earlier if the same rank was missing in an operation shortly before. Rank 0 asks again
-// and again while the operation stands still, with pauses that double.
+// stood still for a while, rank 0 asks all ranks whether they have called it. After a second its log names the ranks
+// that have not, or that do not answer; earlier if the same rank was missing in an operation shortly before. Rank 0
+// asks again and again while the operation stands still, with pauses that double.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,7 +16,7 @@ class LateInquiry {
  public:
   static constexpr transport::Duration kAfter = LateLog::kAfter;
   static constexpr transport::Duration kAskAfter = std::chrono::milliseconds(300);
-  /// A rank that was missing in an operation so long ago, and is missing in another one, is late.
+  /// A rank that is missing in two operations within this time is late.
   static constexpr transport::Duration kAgainWithin = std::chrono::seconds(3);
   static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
   static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);

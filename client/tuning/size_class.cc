@@ -28,9 +28,9 @@ constexpr double kObvious = 0.8;
 /// the links' rates, it rarely expects more time than the path really takes.
 constexpr double kRuledOut = 2;
 constexpr double kRuledOutByRates = 1.25;
-/// If the choice in use takes as long as the model expects from the links' rates, up to the first factor, the model knows
-/// these links. If it expects the ranks alone to take at least the second factor of this time, their first trial waits
-/// until it costs little: otherwise a job of long operations would spend its first seconds in the trial.
+/// If the choice in use takes as long as the model expects from the links' rates, up to the first factor, the model
+/// knows these links. If it expects the ranks alone to take at least the second factor of this time, their first trial
+/// waits until it costs little: otherwise a job of long operations would spend its first seconds in the trial.
 constexpr double kAsExpected = 1.1;
 constexpr double kDeferredFrom = 1.05;
 constexpr double kWorse = Alarm::kWorse;

@@ -167,8 +167,8 @@ double nearest(Wide number) noexcept {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | (static_cast<std::uint64_t>(sign) << 63U));
 }
 
-/// Returns number * 2^exponent / divisor, rounded once to nearest, or to odd (53 bits). The divisor has at most 26 bits.
-/// Nothing if the result may be subnormal, or beyond float64.
+/// Returns number * 2^exponent / divisor, rounded once to nearest, or to odd (53 bits). The divisor has at most 26
+/// bits. Nothing if the result may be subnormal, or beyond float64.
 template <class Number>
 std::optional<double> long_quotient(Number number, int exponent, std::uint32_t divisor, bool odd) noexcept {
   using Magnitude = std::conditional_t<sizeof(Number) == sizeof(Wide), WideMagnitude, std::uint64_t>;

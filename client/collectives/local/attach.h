@@ -20,9 +20,9 @@ struct AttachRule {
 
 class Attachment {
  public:
-  /// `processes` belong to LocalGroup, which keeps them; if they are empty, this rank never uses attach. The constructor
-  /// tells the other ranks the address at which they can try attach, unless this rank must not use it. It takes some
-  /// milliseconds if it is the first in this process that measures the kernel's speed.
+  /// `processes` belong to LocalGroup, which keeps them; if they are empty, this rank never uses attach. The
+  /// constructor tells the other ranks the address at which they can try attach, unless this rank must not use it. It
+  /// takes some milliseconds if it is the first in this process that measures the kernel's speed.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
              const AttachRule& rule);
   Attachment(const Attachment&) = delete;

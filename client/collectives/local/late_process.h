@@ -1,6 +1,6 @@
 #pragma once
-// Looks at the process of a rank for which this rank waits in shared memory: is it stopped, or does its main thread wait
-// for a processor?
+// Looks at the process of a rank for which this rank waits in shared memory: is it stopped, or does its main thread
+// wait for a processor?
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -22,8 +22,8 @@ class LateProcess {
 
   /// Begins to look at a rank, if it does not look at this rank yet. `descriptor`: a pidfd of the rank's process.
   void look(std::uint32_t rank, int descriptor, TimePoint now);
-  /// Returns LateCause::silent if the process is stopped, LateCause::no_cpu if the thread has waited for a processor for
-  /// much of the time since look(); else `otherwise`.
+  /// Returns LateCause::silent if the process is stopped, LateCause::no_cpu if the thread has waited for a processor
+  /// for much of the time since look(); else `otherwise`.
   [[nodiscard]] LateCause cause(std::uint32_t rank, int descriptor, TimePoint now, LateCause otherwise) const;
 
  private:

@@ -232,9 +232,9 @@ TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* c
  * TRIBUTARY_ERROR_UNSUPPORTED: no transport works. This call is for callers that also send messages without the
  * library. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
-/* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: products of floats have
- * no exact form (TRIBUTARY_NUMERICS=exact), and other numbers than those of the two enums name nothing. This call is for
- * callers that must choose another library before a call. `config` may be NULL. Any thread may call it. */
+/* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: products of floats
+ * have no exact form (TRIBUTARY_NUMERICS=exact), and other numbers than those of the two enums name nothing. This call
+ * is for callers that must choose another library before a call. `config` may be NULL. Any thread may call it. */
 TRIBUTARY_API tributary_status tributary_op_supported(const tributary_config* config, tributary_dtype dtype,
                                                       tributary_op op, int* supported);
 /* Makes a communicator. Collective: returns when all nranks ranks have met. After the time-out it fails, and the
@@ -244,24 +244,24 @@ TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, i
 TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks,
                                                                const tributary_unique_id* id, int rank,
                                                                const tributary_config* config);
-/* The next four functions make a communicator from another one, which they leave as it is: destroy or abort it yourself.
- * They block; `config` holds for the new communicator, and may be NULL.
+/* The next four functions make a communicator from another one, which they leave as it is: destroy or abort it
+ * yourself. They block; `config` holds for the new communicator, and may be NULL.
  *   - Order: they count as calls on `comm`, and only one thread at a time may be in one of them with the same `comm`.
  *     tributary_comm_shrink alone sends nothing through `comm`.
  *   - Time-outs: what goes through `comm` has the time-out of `comm`, the meeting of the new ranks that of `config`.
  *   - Errors: TRIBUTARY_ERROR_BAD_ARGUMENT for arguments that are wrong on this rank (or, as each function says, on
- *     another one); TRIBUTARY_ERROR_UNREACHABLE if another rank could not listen; else the errors of tributary_all_gather
- *     on `comm` and of tributary_comm_init_rank_config. A rank whose own arguments are wrong, for example newcomm ==
- *     NULL, returns at once, and the others wait for it until the time-out. After an error *newcomm is NULL, and
- *     tributary_last_error(NULL) on the same thread has the sentence.
+ *     another one); TRIBUTARY_ERROR_UNREACHABLE if another rank could not listen; else the errors of
+ *     tributary_all_gather on `comm` and of tributary_comm_init_rank_config. A rank whose own arguments are wrong, for
+ *     example newcomm == NULL, returns at once, and the others wait for it until the time-out. After an error *newcomm
+ *     is NULL, and tributary_last_error(NULL) on the same thread has the sentence.
  *   - Rank 0 of the new communicator asks the manager for trees. Any rank can become rank 0 of a split or a shrink, so
  *     all ranks need the manager's URL, the token and the TLS files.
  *   - Secrets: each rank derives the new group's secret from that of `comm`, so all ranks of `comm` could join the new
  *     group, also those of another color and the excluded ones.
  *
- * Splits: all ranks of `comm` call it, and those with the same color make a communicator of their own. Their ranks there
- * follow the keys, and for equal keys the ranks in `comm`. A color is 0 or more; a rank with TRIBUTARY_SPLIT_NONE gets
- * *newcomm = NULL. Another color on one rank is TRIBUTARY_ERROR_BAD_ARGUMENT on all. */
+ * Splits: all ranks of `comm` call it, and those with the same color make a communicator of their own. Their ranks
+ * there follow the keys, and for equal keys the ranks in `comm`. A color is 0 or more; a rank with TRIBUTARY_SPLIT_NONE
+ * gets NULL in *newcomm. Another color on one rank is TRIBUTARY_ERROR_BAD_ARGUMENT on all. */
 #define TRIBUTARY_SPLIT_NONE (-1)
 TRIBUTARY_API tributary_status tributary_comm_split(tributary_comm* comm, int color, int key, tributary_comm** newcomm,
                                                     const tributary_config* config);
@@ -272,9 +272,9 @@ TRIBUTARY_API tributary_status tributary_comm_prepare_shrink(tributary_comm* com
  * so the lowest rank that stays becomes rank 0. `comm` may have failed. The call reads `excluded` and does not keep it.
  * All ranks that stay give the same excluded ranks. If they differ, or another rank is gone, every rank gets an error,
  * TRIBUTARY_ERROR_TIMED_OUT or TRIBUTARY_ERROR_DENIED, at the latest after the time-out; then all ranks that stay can
- * call again with a longer list. One preparation is good for two such calls with the same lowest rank, whether they fail
- * or not; a third gets TRIBUTARY_ERROR_EXHAUSTED. Calls with wrong arguments do not count. The new communicator is
- * prepared in its turn; if that fails, it is good nevertheless, and tributary_last_error(*newcomm) says why. */
+ * call again with a longer list. One preparation is good for two such calls with the same lowest rank, whether they
+ * fail or not; a third gets TRIBUTARY_ERROR_EXHAUSTED. Calls with wrong arguments do not count. The new communicator
+ * is prepared in its turn; if that fails, it is good nevertheless, and tributary_last_error(*newcomm) says why. */
 TRIBUTARY_API tributary_status tributary_comm_shrink(tributary_comm* comm, const int* excluded, int excluded_count,
                                                      tributary_comm** newcomm, const tributary_config* config);
 /* Takes in ranks: makes a communicator of the ranks of `comm`, which keep their numbers, and of new ones. Rank 0 makes

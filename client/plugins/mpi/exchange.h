@@ -1,6 +1,6 @@
 #pragma once
-// MPI_Alltoallv. Each rank knows only its own counts, so the ranks cannot choose a way by the size of the call. But both
-// ranks of a message know its size: a long message goes by libtributary, and MPI carries the others.
+// MPI_Alltoallv. Each rank knows only its own counts, so the ranks cannot choose a way by the size of the call. But
+// both ranks of a message know its size: a long message goes by libtributary, and MPI carries the others.
 #include <chrono>
 #include <memory>
 #include <span>

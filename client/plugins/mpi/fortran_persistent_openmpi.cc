@@ -1,4 +1,5 @@
-// MPI's persistent collectives for Fortran, for Open MPI 4, which has them under names of its own (MPIX_Allreduce_init).
+// MPI's persistent collectives for Fortran, for Open MPI 4, which has them under names of its own
+// (MPIX_Allreduce_init).
 #include "client/plugins/mpi/fortran_arguments_openmpi.h"
 #include "client/plugins/mpi/persistent.h"
 

@@ -10,8 +10,8 @@
 namespace tributary::mpi {
 namespace {
 
-// MPI gets a turn after these times while this rank waits: soon at first, and then seldom. Eight ranks on two cores lost
-// a sixth of their rate with a turn in every 100 us.
+// MPI gets a turn after these times while this rank waits: soon at first, and then seldom. Eight ranks on two cores
+// lost a sixth of their rate with a turn in every 100 us.
 constexpr std::int64_t kTurnNanoseconds = 100'000;
 constexpr std::int64_t kTurnNanosecondsMax = 1'600'000;
 // A turn that takes longer than this has moved data, or has shared its core: the next turn comes soon.

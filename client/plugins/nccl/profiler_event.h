@@ -7,8 +7,8 @@ namespace tributary::nccl {
 /// Sets NCCL's function that takes events. NULL leaves the function as it is. Any thread may call it.
 void set_profiler(abi::ProfilerCallback callback) noexcept;
 
-/// One message in NCCL's profiler. The event has the layout of NCCL's own socket transport (ncclProfilerNetSockDescr_v1),
-/// so profilers that know that transport show these messages, too.
+/// One message in NCCL's profiler. The event has the layout of NCCL's own socket transport
+/// (ncclProfilerNetSockDescr_v1), so profilers that know that transport show these messages, too.
 class ProfilerEvent {
  public:
   enum class Kind : std::uint8_t { send = 0, receive = 1 };  // NCCL_SOCKET_SEND, NCCL_SOCKET_RECV

@@ -1,5 +1,6 @@
 #pragma once
-// The devices of a wrapped plugin. CollNet reports the same devices, because NCCL pairs both lists by names and indexes.
+// The devices of a wrapped plugin. CollNet reports the same devices, because NCCL pairs both lists by names and
+// indexes.
 #include <vector>
 
 #include "client/plugins/nccl/devices.h"

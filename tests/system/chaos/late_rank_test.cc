@@ -1,5 +1,5 @@
-// A rank that begins no round is named by the manager and in the log of rank 0 while the other ranks wait for it, and no
-// longer when it goes on.
+// A rank that begins no round is named by the manager and in the log of rank 0 while the other ranks wait for it, and
+// no longer when it goes on.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The time that a connect takes at most (one second here, by TRIBUTARY_NCCL_CONNECT_TIMEOUT), the end of connections that
-// NCCL gives up, and the options of a communicator: traffic class and profiler.
+// The time that a connect takes at most (one second here, by TRIBUTARY_NCCL_CONNECT_TIMEOUT), the end of connections
+// that NCCL gives up, and the options of a communicator: traffic class and profiler.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>

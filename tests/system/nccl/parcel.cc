@@ -1,5 +1,5 @@
-// A small net plugin that stands for another vendor's: messages over loopback TCP, two devices, and dma-buf on offer. It
-// exports the tables of the versions from PARCEL_OLDEST to PARCEL_NEWEST. As some plugins do, it fills a part of its
+// A small net plugin that stands for another vendor's: messages over loopback TCP, two devices, and dma-buf on offer.
+// It exports the tables of the versions from PARCEL_OLDEST to PARCEL_NEWEST. As some plugins do, it fills a part of its
 // tables only in init(). Functions that not all builds need are inline.
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -191,8 +191,8 @@ TEST(LaneWindow, FollowsAWayThatBecomesLongerOrNarrower) {
 }
 
 TEST(LaneWindow, DoesNotTakeManyResultsThatARankFindsAtOnceForARate) {
-  // The rank gets no core for a while, and results wait in its socket. Then it sends one more segment, and finds all the
-  // results within the round trip of this segment.
+  // The rank gets no core for a while, and results wait in its socket. Then it sends one more segment, and finds all
+  // the results within the round trip of this segment.
   constexpr std::uint32_t kHalf = 8;
   LaneWindow window({.reserved = 2 * kHalf, .segment_bytes = 16 << 10, .rates_known = true});
   TimePoint now{1h};

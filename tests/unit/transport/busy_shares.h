@@ -1,6 +1,6 @@
 #pragma once
-// Parties whose connections come to one thread, which has no time for all that they send. The thread's handler sleeps for
-// each frame. So the parties share the thread, and neither the network nor the processors, on a busy machine, too.
+// Parties whose connections come to one thread, which has no time for all that they send. The thread's handler sleeps
+// for each frame. So the parties share the thread, and neither the network nor the processors, on a busy machine, too.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -20,8 +20,8 @@ class GroupComm {
  public:
   /// Makes a unique id for the group; the id holds an address of `device`.
   [[nodiscard]] static abi::Result make_id(int device, tributary_unique_id& id);
-  /// Blocks until all ranks have met and know it, at most for the time of TRIBUTARY_NCCL_CONNECT_TIMEOUT. Returns nullptr after it has logged an
-  /// error.
+  /// Blocks until all ranks have met and know it, at most for the time of TRIBUTARY_NCCL_CONNECT_TIMEOUT. Returns
+  /// nullptr after it has logged an error.
   [[nodiscard]] static std::unique_ptr<GroupComm> connect(int device, const tributary_unique_id& id, int ranks,
                                                           int rank);
   /// Waits for no other rank: the group ends in the background (farewell.h). With unfinished requests, as after

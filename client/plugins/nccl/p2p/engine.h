@@ -19,8 +19,8 @@ namespace tributary::nccl {
 
 class Engine {
  public:
-  /// Opens a transport over the wire that wire() returns. The error is a whole sentence. `traffic_class` is the class of
-  /// the packets (DSCP and ECN); 0: the system's value.
+  /// Opens a transport over the wire that wire() returns. The error is a whole sentence. `traffic_class` is the class
+  /// of the packets (DSCP and ECN); 0: the system's value.
   [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device,
                                                                        std::uint8_t traffic_class = 0);
 

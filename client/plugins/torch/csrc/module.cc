@@ -162,8 +162,8 @@ PYBIND11_MODULE(_C, module) {
              py::arg("numerics") = "", py::arg("check_values") = "");
   // torch.distributed returns c10d's Work; pybind11 shows Python its dynamic type, this class.
   py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work").def("statistics", &statistics);
-  // torch.distributed copies the options of a group that it splits. NCCL's backend has perform_nocolor_split() for ranks
-  // outside a new group, and torch.distributed calls it on every backend that can split.
+  // torch.distributed copies the options of a group that it splits. NCCL's backend has perform_nocolor_split() for
+  // ranks outside a new group, and torch.distributed calls it on every backend that can split.
   py::class_<GroupOptions, c10d::Backend::Options, c10::intrusive_ptr<GroupOptions>>(module, "GroupOptions")
       .def("__deepcopy__",
            [](const GroupOptions& self, const py::dict&) { return c10::make_intrusive<GroupOptions>(self); })

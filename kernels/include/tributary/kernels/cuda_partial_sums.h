@@ -45,7 +45,8 @@ class CudaPartialSums {
   ///
   /// - out: `count` elements at a multiple of their size; may be the place of an input's values
   /// - divisor: 1 to 2^26 - 1
-  /// - workspace: as for add(); may be 0 if no input is a form. The call writes the answer's fault; its length stays as it was.
+  /// - workspace: as for add(); may be 0 if no input is a form. The call writes the answer's fault; its length stays as
+  ///   it was.
   Status round(DType dtype, std::span<const DevicePartialInput> inputs, std::size_t count, DeviceAddress out,
                std::uint32_t divisor, DeviceAddress workspace, StreamHandle stream);
 

@@ -57,8 +57,8 @@ struct LateRank {
   friend bool operator==(const LateRank&, const LateRank&) = default;
 };
 
-/// Adds a late rank to `all`, which has each rank of each group once: of two words about one rank the worse counts. Words
-/// about more than kLateRanksMax ranks are left out.
+/// Adds a late rank to `all`, which has each rank of each group once: of two words about one rank the worse counts.
+/// Words about more than kLateRanksMax ranks are left out.
 inline void add_late_rank(std::vector<LateRank>& all, const LateRank& late) {
   const auto same =
       std::ranges::find_if(all, [&](const LateRank& one) { return one.group == late.group && one.rank == late.rank; });

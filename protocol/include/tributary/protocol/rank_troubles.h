@@ -1,7 +1,8 @@
 #pragma once
 // The troubles that a rank finds at itself, which the processes that wait for it cannot see: its threads wait for a
-// processor, its network devices count errors, or its host sends TCP segments again. A rank tells them to its aggregators in `ask` frames, and to rank 0
-// in `progress`. They only let others guess: there may be another cause, too, and a rank may tell anything.
+// processor, its network devices count errors, or its host sends TCP segments again. A rank tells them to its
+// aggregators in `ask` frames, and to rank 0 in `progress`. They only let others guess: there may be another cause,
+// too, and a rank may tell anything.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

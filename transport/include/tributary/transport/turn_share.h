@@ -2,9 +2,9 @@
 // Shares of a thread's turns. Parties whose channels one thread serves, such as the tenants of an aggregator's worker,
 // each have a share: a deficit round robin over bytes that are read and written.
 //
-// In a round the parties may move bytes in proportion to their weights: the greatest weight kTurnBytesPerRound bytes, or
-// more if the least weight would otherwise move less than the bytes of a call. A party that has moved more waits, and
-// its next rounds pay for it. Between two rounds the thread looks at the network, so that a party with little work
+// In a round the parties may move bytes in proportion to their weights: the greatest weight kTurnBytesPerRound bytes,
+// or more if the least weight would otherwise move less than the bytes of a call. A party that has moved more waits,
+// and its next rounds pay for it. Between two rounds the thread looks at the network, so that a party with little work
 // waits for at most one round of the other parties. A party's channels take turns in the order of asking.
 //
 // A round must be short beside the bytes that a party can have under way. The other sides send more only when this side
