@@ -224,12 +224,18 @@ std::vector<MeasuredWay> measure_one(LaneRoad& road, ManagerClient& client, cons
   return ways;
 }
 
+/// Without names, the doctor measures each aggregator that may get groups now or soon. It measures a suspected one,
+/// too: a way that loses packets is a cause of suspicion.
+bool measured_unnamed(const ServiceReport::Aggregator& a) {
+  return a.state != "expired" && a.state != "draining";
+}
+
 std::vector<ServiceReport::Aggregator> chosen(const ServiceReport& service, const std::vector<std::string>& names,
                                               std::vector<MeasuredWay>& left_out) {
   std::vector<ServiceReport::Aggregator> list;
   for (const auto& a : service.aggregators) {
     const bool named = std::ranges::find(names, a.name) != names.end();
-    if (!named && (!names.empty() || a.state != "active")) continue;
+    if (!named && (!names.empty() || !measured_unnamed(a))) continue;
     if (names.empty() && list.size() == kMeasuredMax) {
       left_out.push_back(way_to(
           a.name, {},

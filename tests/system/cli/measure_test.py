@@ -166,6 +166,18 @@ class Measure(unittest.TestCase):
             config.write_text(f"name: {name}\nlisten: {address}:7471\nhttp_listen: {address}:7472\nmanager: http://10.77.0.1:7470\nline_rate: 200Mbit/s\n"
                               f"token_file: {state}/aggregator.token\nstate_file: {self.folder}/{name}.json\n{more}")
             self.daemon(host, self.aggregator, "--config", str(config))
+        self.wait_for_registrations(set(hosts))
+
+    def wait_for_registrations(self, names: set[str]) -> None:
+        """Waits until the manager knows them all: an aggregator is ready before that, and losses may delay its request."""
+        end = time.monotonic() + LIMIT_SECONDS
+        while True:
+            text = self.network.start(f"{PREFIX}-h1", self.tributary, "aggregators", "-o", "json", "--manager", "http://10.77.0.1:7470").communicate()[0]
+            known = {one["name"] for one in json.loads(text)["aggregators"]}
+            if known >= names:
+                return
+            self.assertLess(time.monotonic(), end, f"the manager knows only {sorted(known)}")
+            time.sleep(0.1)
 
     def findings(self, process: subprocess.Popen, part: str) -> dict[str, dict]:
         text, errors = process.communicate(timeout=LIMIT_SECONDS)
