@@ -71,6 +71,11 @@ void Communicator::start_coordinator() {
   // With a level of hosts, the leaders' communicator asks the manager for trees.
   GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
   CoordinatorSettings settings = coordinator_settings(shared_.settings, membership_.directory(), path, between);
+  settings.tuning_of = [this](const GroupDescriptor& trees) {
+    if (trees.rates == PathRates{}) return std::string();
+    return tuning::encode(
+        policy_for(shared_.settings, membership_.directory(), tuning::shape_of(trees), shared_.staging_gbytes));
+  };
   settings.traffic = [this] { return traffic_of(info()); };
   settings.waits = [this]() -> std::optional<CoordinatorSettings::Waiting> {
     const Operation* const first = operations_.first_unfinished();
@@ -85,8 +90,9 @@ void Communicator::start_coordinator() {
     if (!trees_.in_use()) return;
     tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);
     shape.rates = rates;
-    shared_.info.figures = figures_for(shared_.settings, membership_.directory(), shape);
-    routes_.tune_again(*shared_.info.figures, policy_for(shared_.settings, membership_.directory(), shape));
+    const Directory& directory = membership_.directory();
+    shared_.info.figures = figures_for(shared_.settings, directory, shape, shared_.staging_gbytes);
+    routes_.tune_again(*shared_.info.figures, policy_for(shared_.settings, directory, shape, shared_.staging_gbytes));
   };
   coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(settings));
   coordinator_->start(shared_.clock.now());
@@ -160,7 +166,7 @@ void Communicator::on_commit(const ControlMessage& message) {
   if (!shared_.life.well()) return;
   if (coordinator_) {
     const auto shape = trees_.in_use() ? tuning::shape_of(trees_.trees()->descriptor) : tuning::TreeShape{};
-    shared_.info.figures = figures_for(shared_.settings, membership_.directory(), shape);
+    shared_.info.figures = figures_for(shared_.settings, membership_.directory(), shape, shared_.staging_gbytes);
   }
   if (message.operation == kNever) {
     shared_.looks_for_trees = coordinator_ && coordinator_->search().under_way;

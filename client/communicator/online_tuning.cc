@@ -16,6 +16,13 @@ double us_between(TimePoint from, TimePoint to) {
   return std::chrono::duration<double, std::micro>(to - from).count();
 }
 
+/// Returns the time that a result still takes to its GPU after the operation has ended.
+double us_after_end(const Operation& o) {
+  if (!o.staged) return 0;
+  const double rate = o.staged->copy_rate();
+  return rate > 0 ? static_cast<double>(o.staged->result_left()) / rate : 0;
+}
+
 std::string line_of(const tuning::Amendment& amendment) {
   const tuning::Step& step = amendment.step;
   std::string line = std::string(to_string(amendment.collective)) + " of " + std::to_string(amendment.above + 1) +
@@ -34,6 +41,26 @@ std::string line_of(const tuning::Amendment& amendment) {
 
 }  // namespace
 
+tuning::MeasuredOperation times_of(const Operation& o, Operation::State way, std::uint32_t nranks, const LastEnds& last,
+                                   TimePoint now) {
+  const TimePoint start = o.staged ? o.called_at : o.started_at;
+  const double after_us = us_after_end(o);
+  const std::uint64_t vector = amount_in_all(o.signature.collective, o.signature.count * o.element_bytes(), nranks);
+  tuning::MeasuredOperation it{.number = o.number,
+                               .collective = o.signature.collective,
+                               .bytes = std::max(o.part_of_bytes, vector),
+                               .path = way != Operation::State::in_network ? tuning::Path::ranks
+                                       : o.cut                             ? tuning::Path::split
+                                                                           : tuning::Path::tree,
+                               .time_us = us_between(std::max(start, last.operation), now) + after_us,
+                               .latency_us = us_between(start, now) + after_us};
+  if (o.cut) {
+    it.trees_us = us_between(std::max(o.started_at, last.trees), o.trees_ended_at);
+    it.ranks_us = us_between(o.share_started_at, o.share_ended_at);
+  }
+  return it;
+}
+
 void OnlineTuning::begin(const tuning::Figures& figures, const tuning::Policy& policy) {
   adaptation_.reset();
   const CommunicatorSettings& settings = shared_.settings;
@@ -47,11 +74,26 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
     if (const auto amendment = shared_.settings.amendments()) amend_(tuning::encode(*amendment));
     return;
   }
+  if (o.staged) note_copies(*o.staged);
   if (!adaptation_ || way == Operation::State::by_hosts || !has_its_price(o)) return;
   const auto amendment = adaptation_->add(measured(o, way), shared_.transport.now());
   if (const auto news = adaptation_->take_news())
     shared_.whole.path_changed(shared_.log_prefix() + line_of(*news), false);
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
+}
+
+/// Takes the rate of the copies from and to GPUs as a figure of the model. If it is new, the model chooses again.
+void OnlineTuning::note_copies(const StagedMemory& memory) {
+  constexpr double kDiffers = 1.5;  // copies vary with other traffic on the bus
+  const double gbytes = memory.copy_rate() / 1000;
+  const double known = shared_.staging_gbytes;
+  if (shared_.rank() != 0 || gbytes <= 0 || (gbytes < known * kDiffers && known < gbytes * kDiffers)) return;
+  shared_.staging_gbytes = gbytes;
+  if (!shared_.info.figures) return;
+  shared_.info.figures->staging_gbytes = gbytes;
+  if (adaptation_)
+    adaptation_->begin_again(*shared_.info.figures,
+                             tuning::model_policy(*shared_.info.figures, shared_.settings.nranks));
 }
 
 /// Returns whether the operation costs what the figures say. In a group with exact sums, a sum of integers does not.
@@ -60,28 +102,12 @@ bool OnlineTuning::has_its_price(const Operation& o) const noexcept {
   return is_exact(o.signature.op) == shared_.settings.exact;
 }
 
-/// Returns the operation's times. Operations overlap, so a time starts at the end of the previous operation at the
-/// earliest: only from then on the operation has the links to itself.
 tuning::MeasuredOperation OnlineTuning::measured(const Operation& o, Operation::State way) {
-  using enum Operation::State;
   const TimePoint now = shared_.transport.now();
-  const std::uint64_t vector =
-      amount_in_all(o.signature.collective, o.signature.count * o.element_bytes(), shared_.settings.nranks);
-  tuning::MeasuredOperation it{.number = o.number,
-                               .collective = o.signature.collective,
-                               .bytes = std::max(o.part_of_bytes, vector),
-                               .path = way != in_network ? tuning::Path::ranks
-                                       : o.cut           ? tuning::Path::split
-                                                         : tuning::Path::tree,
-                               .time_us = us_between(std::max(o.started_at, last_end_), now),
-                               .latency_us = us_between(o.started_at, now),
-                               .under_way = under_way_};
-  if (o.cut) {
-    it.trees_us = us_between(std::max(o.started_at, last_trees_end_), o.trees_ended_at);
-    it.ranks_us = us_between(o.share_started_at, o.share_ended_at);
-  }
-  last_end_ = std::max(last_end_, now);
-  if (way == in_network) last_trees_end_ = std::max(last_trees_end_, o.trees_ended_at);
+  tuning::MeasuredOperation it = times_of(o, way, shared_.settings.nranks, last_, now);
+  it.under_way = under_way_;
+  last_.operation = std::max(last_.operation, now);
+  if (way == Operation::State::in_network) last_.trees = std::max(last_.trees, o.trees_ended_at);
   return it;
 }
 

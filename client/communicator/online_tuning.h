@@ -12,6 +12,17 @@
 
 namespace tributary::client {
 
+/// The ends of the operations before. Operations overlap, so a time starts there at the earliest: only from then on an
+/// operation has the links to itself.
+struct LastEnds {
+  transport::TimePoint operation{};
+  transport::TimePoint trees{};  // end of the last part that trees carried
+};
+/// Returns the times of an operation that ends now, without its count of other operations. The copies from and to a GPU
+/// count: between the ranks they come before the operation's begin and after its end.
+[[nodiscard]] tuning::MeasuredOperation times_of(const Operation& operation, Operation::State way, std::uint32_t nranks,
+                                                 const LastEnds& last, transport::TimePoint now);
+
 class OnlineTuning {
  public:
   /// `amend` asks all ranks to agree on an amendment; it returns false if they cannot agree on one now.
@@ -38,15 +49,15 @@ class OnlineTuning {
   void agreed(const std::optional<tuning::Amendment>& amendment, std::uint64_t first);
 
  private:
+  void note_copies(const StagedMemory& memory);
   [[nodiscard]] bool has_its_price(const Operation& operation) const noexcept;
   [[nodiscard]] tuning::MeasuredOperation measured(const Operation& operation, Operation::State way);
 
   Shared& shared_;
   const std::function<bool(std::string)> amend_;
   std::optional<tuning::Adaptation> adaptation_;
-  std::uint64_t under_way_ = 0;            // number of operations
-  transport::TimePoint last_end_{};        // end of the last operation
-  transport::TimePoint last_trees_end_{};  // end of the last part that trees carried
+  std::uint64_t under_way_ = 0;  // number of operations
+  LastEnds last_;
 };
 
 }  // namespace tributary::client

@@ -43,13 +43,15 @@ Result<Welcome> decode_welcome(const std::string& body, Membership& membership, 
 
 namespace {
 
-tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Directory& directory) {
+tuning::GroupShape group_shape(const CommunicatorSettings& settings, const Directory& directory,
+                               double staging_gbytes) {
   tuning::GroupShape shape{.ranks = settings.nranks};
   shape.ranks_per_host = directory.ranks_of_fullest_address();
   const auto hosts = directory.host_ids();
   shape.link_rate = directory.slowest_link();
   shape.exact = settings.exact;
   shape.leaders = settings.processes != 0;
+  shape.staging_gbytes = staging_gbytes;
   shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
   return shape;
 }
@@ -67,13 +69,14 @@ std::string why_no_trees(const CommunicatorSettings& settings, FirstPath path) {
 }  // namespace
 
 tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
-                            const tuning::TreeShape& trees) {
-  return tuning::with_trees(tuning::default_figures(group_shape(settings, directory), tuning::cores_here()), trees);
+                            const tuning::TreeShape& trees, double staging_gbytes) {
+  const tuning::GroupShape shape = group_shape(settings, directory, staging_gbytes);
+  return tuning::with_trees(tuning::default_figures(shape, tuning::cores_here()), trees);
 }
 
 tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
-                          const tuning::TreeShape& trees) {
-  const tuning::GroupShape shape = group_shape(settings, directory);
+                          const tuning::TreeShape& trees, double staging_gbytes) {
+  const tuning::GroupShape shape = group_shape(settings, directory, staging_gbytes);
   if (settings.require_trees) return tuning::trees_always(shape);
   switch (settings.tuning) {
     case TuningMode::off:
@@ -109,10 +112,6 @@ CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, c
   c.use_trees =
       settings.nranks > 1 && settings.manager_configured && settings.path != PathMode::fallback && c.first_commit == 0;
   c.why_not = path == FirstPath::by_hosts && settings.nranks > 1 ? between : why_no_trees(settings, path);
-  c.tuning_of = [&settings, &directory](const GroupDescriptor& trees) {
-    if (trees.rates == PathRates{}) return std::string();
-    return tuning::encode(policy_for(settings, directory, tuning::shape_of(trees)));
-  };
   const bool only_trees = settings.path == PathMode::in_network || settings.require_trees;
   c.may_move = !only_trees;  // a move to other trees uses the fallback for a short time
   c.require_trees = settings.require_trees;

@@ -27,13 +27,13 @@ struct Welcome {
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
 
 /// Returns the policy. Rank 0 chooses it by the places of the ranks: ranks with one address share the cores of one
-/// host, and the topology says which hosts have links between them.
+/// host, and the topology says which hosts have links between them. `staging_gbytes`: see tuning::Figures.
 [[nodiscard]] tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory,
-                                        const tuning::TreeShape& trees = {});
+                                        const tuning::TreeShape& trees = {}, double staging_gbytes = 0);
 
 /// Returns the figures from which policy_for() makes the policy.
 [[nodiscard]] tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
-                                          const tuning::TreeShape& trees);
+                                          const tuning::TreeShape& trees, double staging_gbytes);
 
 /// The path that the first commit names.
 enum class FirstPath : std::uint8_t { between_ranks_or_tree, local, by_hosts };

@@ -42,6 +42,7 @@ struct Shared {
   Clock clock{};
   Life life{};
   CommunicatorInfo info{};
+  double staging_gbytes = 0;     // on rank 0: the measured rate of copies from and to a GPU (see tuning::Figures)
   bool looks_for_trees = false;  // rank 0 still waits for an answer of the manager or of a rank
   bool lack_told = false;        // the log has said, since the last trees, why there are no trees
   bool lack_warned = false;      // the log has warned once in this life that there are no trees

@@ -103,13 +103,14 @@ bool CopyLine::take(Copy& copy, bool may_wait) {
 void CopyLine::launch(Copy copy) {
   CudaDriver& driver = context_->driver();
   CudaResult result = current_;
+  const auto launched = std::chrono::steady_clock::now();
   if (result == CudaResult::success && copy.flush) result = driver.flush_gpudirect_writes();
   if (result == CudaResult::success && copy.bytes > 0) result = driver.copy(copy.to, copy.from, copy.bytes, stream_);
   if (result == CudaResult::success) {
     TRIBUTARY_ASSERT(!free_.empty(), "{} copies are under way, and hold every event", flying_.size());
     result = driver.event_record(free_.front(), stream_);
     if (result == CudaResult::success) {
-      flying_.push_back({std::move(copy), free_.front()});
+      flying_.push_back({std::move(copy), free_.front(), launched});
       free_.pop_front();
       return;
     }
@@ -126,6 +127,7 @@ void CopyLine::launch(Copy copy) {
 void CopyLine::land(Flying flying) {
   const CudaResult result = wait_for(flying.event);
   free_.push_back(flying.event);
+  if (result == CudaResult::success) rate_.note(flying.copy.bytes, flying.launched, std::chrono::steady_clock::now());
   end(std::move(flying.copy), result);
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "client/gpu/context.h"
+#include "client/gpu/copy_rate.h"
 
 namespace tributary::client::gpu {
 
@@ -44,12 +45,15 @@ class CopyLine {
   void submit(Copy copy);
   /// Waits until all copies that were submitted before have ended. Do not call it on the line's thread.
   void drain();
+  /// Returns the rate of the copies until now, in bytes per microsecond; 0: not known yet. Any thread may call it.
+  [[nodiscard]] double bytes_per_us() const noexcept { return rate_.bytes_per_us(); }
 
  private:
   static constexpr std::size_t kInFlight = 4;
   struct Flying {
     Copy copy;
     kernels::cuda::EventHandle event;
+    CopyRate::TimePoint launched;
   };
 
   explicit CopyLine(std::shared_ptr<Context> context) : context_(std::move(context)) {}
@@ -62,6 +66,7 @@ class CopyLine {
   void end(Copy copy, CudaResult result);
 
   const std::shared_ptr<Context> context_;
+  CopyRate rate_;
   kernels::cuda::StreamHandle stream_ = nullptr;
   std::array<kernels::cuda::EventHandle, kInFlight> events_{};
   // Members that only the line's thread uses.

@@ -103,6 +103,19 @@ void StagedCall::result_landed(std::span<const std::byte> part) {
   }
 }
 
+double StagedCall::copy_rate() const noexcept {
+  const double down = from_ ? from_->down->bytes_per_us() : 0, up = to_ ? to_->up->bytes_per_us() : 0;
+  return down > 0 && up > 0 ? std::min(down, up) : std::max(down, up);
+}
+
+std::size_t StagedCall::result_left() const noexcept {
+  std::size_t left = 0;
+  for (std::size_t chunk = 0; chunk < gone_up_.size(); ++chunk) {
+    if (!gone_up_[chunk]) left += chunk_bytes(chunk);
+  }
+  return left;
+}
+
 void StagedCall::upload(std::size_t chunk) {
   gone_up_[chunk] = true;
   {

@@ -72,6 +72,9 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
            results_coming_.load(std::memory_order_acquire) == 0;
   }
   void result_landed(std::span<const std::byte> part) override;
+  /// Returns the rate of the slower of the two lines.
+  [[nodiscard]] double copy_rate() const noexcept override;
+  [[nodiscard]] std::size_t result_left() const noexcept override;
 
  private:
   void begin_copy(const std::byte* from, std::byte* to, std::size_t bytes, bool flush, bool input);

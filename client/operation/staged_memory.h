@@ -16,6 +16,11 @@ class StagedMemory {
   [[nodiscard]] virtual bool input_whole() const noexcept = 0;
   /// Tells the memory that this part of the result is whole and final; called once for each part.
   virtual void result_landed(std::span<const std::byte> part) = 0;
+  /// Returns the rate of the copies from and to the memory for which the buffers stand, in bytes per microsecond; 0: not
+  /// known yet.
+  [[nodiscard]] virtual double copy_rate() const noexcept { return 0; }
+  /// Returns how many bytes of the result leave only after the operation's end.
+  [[nodiscard]] virtual std::size_t result_left() const noexcept { return 0; }
 };
 
 }  // namespace tributary::client

@@ -19,6 +19,7 @@ constexpr double kShareSteps = 16;
 
 // Costs of exact sums of float32, in the same unit and beside fast ones: bench/kernels/kernels_bench.
 constexpr double kReducingExactly = 0.4;
+constexpr double kStagedChunk = 1U << 20;  // bytes that are copied at once (client/gpu/staged_call.h)
 constexpr double kFormBytes = 1.25;  // bytes between aggregators for each byte of a vector: 5 for a Gaussian float32
 
 // Returns a core's rate in bytes per microsecond: 1 GB/s is 1000 bytes per microsecond.
@@ -146,6 +147,23 @@ TreeBytes tree_bytes(Collective collective, double ranks, double bytes) noexcept
   return {};
 }
 
+/// The bytes that the busiest rank copies from and to its GPU, and the microseconds that a byte takes.
+struct Staging {
+  double down = 0, up = 0;
+  double us_per_byte = 0;
+};
+Staging staging_of(const Figures& figures, const Call& call) noexcept {
+  if (figures.staging_gbytes <= 0) return {};
+  const CollectiveRow& row = row_of(call.collective);
+  const auto bytes = static_cast<double>(call.bytes);
+  const bool parts = row.send == Extent::per_rank || row.recv == Extent::per_rank;
+  const auto of = [&](Extent extent) {
+    if (extent == Extent::none) return 0.0;
+    return parts && extent == Extent::one ? bytes / call.ranks : bytes;
+  };
+  return {.down = of(row.send), .up = of(row.recv), .us_per_byte = 1 / (figures.staging_gbytes * 1000)};
+}
+
 /// Returns the number of children of each aggregator.
 double children_of(double levels, double ranks) noexcept {
   return std::ceil(std::pow(ranks, 1 / levels) - 1e-9);
@@ -190,6 +208,10 @@ Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
       aggregator_us(figures, call.collective, ranks, bytes));
   if (figures.trees_gbits > 0)
     estimate.transfer_us = std::max(estimate.transfer_us, narrow_trees_us(figures, call, moved.busiest_one_way));
+  const Staging staging = staging_of(figures, call);
+  estimate.latency_us +=
+      (std::min(staging.down, kStagedChunk) + std::min(staging.up, kStagedChunk)) * staging.us_per_byte;
+  estimate.transfer_us = std::max(estimate.transfer_us, std::max(staging.down, staging.up) * staging.us_per_byte);
   const bool shared = figures.ranks_per_host >= call.ranks;  // the aggregators are on the ranks' host
   const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
   const double aggregators_us = 2 * ranks * figures.aggregator_us + reducing(figures, call.collective) * reduced / core;
@@ -206,6 +228,8 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   estimate.latency_us = d.rounds * figures.message_us + kReducing * d.copied / core;
   estimate.transfer_us = std::max(d.bytes * d.slowdown / rate_between(figures, algorithm),
                                   (d.bytes * d.slowdown + reduced * d.reduced) / core);
+  const Staging staging = staging_of(figures, call);
+  estimate.transfer_us += (staging.down + staging.up) * staging.us_per_byte;
   const double work = d.messages * figures.message_us +
                       (d.all_bytes * d.slowdown + reduced * d.all_reduced + kReducing * ranks * d.copied) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
@@ -231,23 +255,25 @@ namespace {
 /// if it is less, of their cores. For each byte of the operation the trees need share / T (`trees`: 1 / T), the ring
 /// needs (1 - share) x ratio / r, and a rank's link, which carries both parts, needs share / R + (1 - share) x ratio /
 /// R. `ahead_us`: the time for which the ranks' bytes already flow before the trees' first segment has passed through
-/// all levels. So in a short operation the trees get a smaller share.
+/// all levels. So in a short operation the trees get a smaller share. `staged`: the microseconds that a byte's copy from
+/// or to a GPU takes. The ranks' part waits until the whole input is down, and its result goes up at the end, so the
+/// trees get a larger share.
 struct Shares {
   double largest = 0;  // share of an operation that is so long that only the rates count
   double here = 0;
 };
-Shares shares_of(const Figures& figures, double trees, double ratio, double ring_rate, double bytes,
-                 double ahead_us) noexcept {
+Shares shares_of(const Figures& figures, double trees, double ratio, double ring_rate, double bytes, double ahead_us,
+                 double staged) noexcept {
   const double link = 1 / wire_rate(figures);
   const double ring = ratio / ring_rate;
   const double ring_on_link = ratio / std::max(ring_rate, wire_rate(figures));
   // No split: a byte in the ring uses less of the links than a byte in the trees.
   if (ring_on_link < link) return {};
-  const double by_ring = trees + ring;
+  const double by_ring = trees + ring + staged;
   const double by_links = trees + ring_on_link - link;
   const auto at = [&](double late_us) {
-    const double late = late_us / bytes;
-    return std::clamp(std::max((ring - late) / by_ring, (ring_on_link - late) / by_links), 0.0, 1.0);
+    const double late = late_us / bytes - staged;
+    return std::clamp(std::max((ring + staged - late) / by_ring, (ring_on_link - late) / by_links), 0.0, 1.0);
   };
   return {at(0), at(std::max(ahead_us, 0.0))};
 }
@@ -264,15 +290,17 @@ std::optional<Estimate> estimate_split(const Figures& figures, const Call& call,
   const double fill_us = (2 * levels_of(figures, call.ranks) - 1) * segment_us(figures, call);
   const double ahead_us =
       fill_us + estimate_tree(figures, call).latency_us - estimate_ranks(figures, call, algorithm).latency_us;
+  const Staging staging = staging_of(figures, call);
   const double trees = std::max(1 / trees_rate(figures, call), aggregator_us(figures, call.collective, call.ranks, 1));
-  const Shares shares = shares_of(figures, trees, ratio, ring_rate, bytes, ahead_us);
+  const Shares shares = shares_of(figures, trees, ratio, ring_rate, bytes, ahead_us, staging.us_per_byte);
   if (shares.largest <= 0) return std::nullopt;
   const double share = shares.largest * std::round(kShareSteps * shares.here / shares.largest) / kShareSteps;
   const auto whole = static_cast<std::uint32_t>(std::lround(share * kWholeShare));
   if (whole == 0 || whole >= kWholeShare || !divides(figures, call.bytes, whole)) return std::nullopt;
   const auto bytes_of = [&](double part) { return static_cast<std::uint64_t>(part * bytes); };
   const Estimate by_trees = estimate_tree(figures, {call.collective, call.ranks, bytes_of(share)});
-  const Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
+  Estimate by_ranks = estimate_ranks(figures, {call.collective, call.ranks, bytes_of(1 - share)}, algorithm);
+  by_ranks.transfer_us += share * staging.down * staging.us_per_byte;  // they wait for the trees' input, too
   const double wire = wire_rate(figures);
   const double links_us = (share / wire + (1 - share) * ratio / std::max(ring_rate, wire)) * bytes;
   return Estimate{.path = Path::split,

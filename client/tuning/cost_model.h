@@ -55,6 +55,11 @@
 // go around a ring or to the root; a short all_reduce has one round, of whole vectors (client/schedule/exact.cc). To
 // reduce a byte costs 0.4 of 1/r (kReducingExactly), and trees of several levels carry 5 bytes for 4 (kFormBytes).
 //
+// If the operations' memory is in GPUs, and the network does not reach it (Figures::staging_gbytes), each rank copies
+// its input down to the host's memory and its result up to the GPU. In a tree these copies overlap with the network's
+// transfer, but for the first chunk of the input and the last chunk of the result (kStagedChunk). Between the ranks an
+// operation begins when its whole input is down, and its result goes up when it has ended.
+//
 // The sources are the same as in schedule.h.
 #include <optional>
 #include <span>

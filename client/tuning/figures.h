@@ -29,8 +29,11 @@ struct Figures {
   std::uint32_t cores = 2;       // cores of each host
   std::uint32_t ranks_per_host = 1;        // the most ranks on one host
   std::uint32_t segment_bytes = 16 << 10;  // the unit in which a tree moves data
-  bool exact = false;                      // sums are exact: no path rounds a partial sum (docs/numerics.md)
-  bool leaders = false;                    // the ranks lead hosts: all of their exact sums travel as forms
+  // Rate of copies between a GPU's memory and the host's memory, in GB/s, in each direction; 0: the network reaches the
+  // operations' memory itself.
+  double staging_gbytes = 0;
+  bool exact = false;    // sums are exact: no path rounds a partial sum (docs/numerics.md)
+  bool leaders = false;  // the ranks lead hosts: all of their exact sums travel as forms
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 

@@ -153,6 +153,7 @@ Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
   Figures figures;
   figures.exact = shape.exact;
   figures.leaders = shape.leaders;
+  figures.staging_gbytes = shape.staging_gbytes;
   if (shape.one_host) figures.link_gbits = 0;
   figures.cores = cores;
   figures.ranks_per_host = shape.ranks_per_host;
@@ -237,6 +238,7 @@ Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& t
   Figures figures = table.figures;
   figures.exact = shape.exact;
   figures.leaders = shape.leaders;
+  if (shape.staging_gbytes > 0) figures.staging_gbytes = shape.staging_gbytes;
   figures = with_trees(figures, trees);
   return by_collective([&](Collective collective) { return table_steps(table, figures, collective, shape.ranks); });
 }
@@ -246,8 +248,11 @@ Policy default_policy(const GroupShape& shape, std::uint32_t cores) {
 }
 
 Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees) {
-  const Figures figures = with_trees(default_figures(shape, cores), trees);
-  return by_collective([&](Collective collective) { return model_steps(figures, collective, shape.ranks); });
+  return model_policy(with_trees(default_figures(shape, cores), trees), shape.ranks);
+}
+
+Policy model_policy(const Figures& figures, std::uint32_t ranks) {
+  return by_collective([&](Collective collective) { return model_steps(figures, collective, ranks); });
 }
 
 std::string encode(const Policy& policy) {

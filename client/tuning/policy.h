@@ -31,6 +31,7 @@ struct GroupShape {
   bool one_host = false;             // all ranks are on one host: they have no link between them
   std::uint64_t link_rate = 0;       // rate of the slowest host's link, in bits per second; 0: not known
   bool leaders = false;              // each rank acts for the ranks of its host
+  double staging_gbytes = 0;         // see Figures
   bool exact = false;                // the group's sums of floats are exact, so its reductions cost more
 };
 
@@ -92,6 +93,8 @@ struct TreeShape {
 /// Return the policy for the time in which these trees are in use: facts about the trees replace assumed figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape, const TreeShape& trees);
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores, const TreeShape& trees);
+/// Returns the cost model's own choices with these figures.
+[[nodiscard]] Policy model_policy(const Figures& figures, std::uint32_t ranks);
 
 /// Returns the cost model's own choice for one collective.
 [[nodiscard]] Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks);

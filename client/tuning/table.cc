@@ -45,6 +45,7 @@ constexpr FigureKey kFigures[] = {
     figure_key<&Figures::cores>("cores", 1, 65536, true),
     figure_key<&Figures::ranks_per_host>("ranks_per_host", 1, 65536, true),
     figure_key<&Figures::segment_bytes>("segment_bytes", 1, 1U << 30, true),
+    figure_key<&Figures::staging_gbytes>("staging_gbytes", 0, 1e4),
 };
 
 std::string number_text(double value) {

@@ -36,6 +36,27 @@ class Copies : public test::WithFakeDriver {
   }
 };
 
+TEST(CopyRates, CountFromTheLaunchOrFromTheEndOfTheCopyBefore) {
+  using namespace std::chrono_literals;
+  const CopyRate::TimePoint start(1h);
+  CopyRate rate;
+  rate.note(1 << 10, start, start + 1s);
+  EXPECT_EQ(rate.bytes_per_us(), 0) << "a short copy tells nothing";
+  rate.note(1'000'000, start + 2s, start + 2s + 500us);
+  EXPECT_DOUBLE_EQ(rate.bytes_per_us(), 2000);
+  rate.note(1'000'000, start + 2s, start + 2s + 750us);  // it was launched behind the copy before
+  EXPECT_DOUBLE_EQ(rate.bytes_per_us(), 2250) << "4000 with a weight of an eighth";
+}
+
+TEST_F(Copies, TellTheirRate) {
+  const DeviceBytes from(Bytes(1 << 20)), to(Bytes(1 << 20));
+  const auto down = line();
+  EXPECT_EQ(down->bytes_per_us(), 0);
+  down->submit(copy(to.address(), from.address(), 1 << 20, [](const Status& status) { EXPECT_TRUE(status); }));
+  down->drain();
+  EXPECT_GT(down->bytes_per_us(), 0);
+}
+
 TEST_F(Copies, ComeDownAndGoUpInOrder) {
   const Bytes content = random_bytes(100'000, 1);
   const DeviceBytes from(content), to(Bytes(content.size()));

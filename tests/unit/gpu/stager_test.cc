@@ -113,11 +113,14 @@ TEST_F(StagedCalls, TakeResultsUpBeforeTheOperationEnds) {
     std::memcpy(call->host().recv + from, result.data() + from, bytes);
     call->result_landed({call->host().recv + from, bytes});
   };
+  EXPECT_EQ(call->result_left(), kBytes);
+  EXPECT_GT(call->copy_rate(), 0);
   const std::uint64_t before = fake_cuda::counts().copies;
   // A segment may cross a boundary, and land before an earlier segment.
   land(kChunk / 2, kChunk);
   EXPECT_EQ(fake_cuda::counts().copies_begun, before);
   land(0, kChunk / 2);
+  EXPECT_EQ(call->result_left(), kBytes - kChunk);
   while (fake_cuda::counts().copies == before) std::this_thread::yield();
   const Bytes so_far = recv.content();
   EXPECT_EQ(std::memcmp(so_far.data(), result.data(), kChunk), 0);
