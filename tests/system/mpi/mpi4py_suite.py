@@ -48,7 +48,7 @@ class Suite(unittest.TestCase):
 
     def run_suite(self, name: str, preload: str, wrapper: list[str]) -> tuple[dict[str, str], str]:
         """Returns the outcome of each test on rank 0, and all output of rank 0."""
-        python, suite = self.build / "mpi4py/venv/bin/python", self.build / "mpi4py/source/test/main.py"
+        python, suite = self.root / "build/mpi4py/venv/bin/python", self.root / "build/mpi4py/source/test/main.py"
         modules = os.environ.get("TRIBUTARY_TEST_MODULES", MODULES[self.mpi])
         options = [f"-e {word}" for word in LEFT_OUT] + ([f"-i '{modules}'"] if modules else [])
         rank = f"{preload} exec {python} {suite} -v {' '.join(options)} >{self.folder}/{name}.${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} 2>&1"
@@ -73,8 +73,8 @@ class Suite(unittest.TestCase):
 if __name__ == "__main__":
     Suite.root, Suite.build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     Suite.mpi, Suite.mpirun, Suite.library = sys.argv[3], sys.argv[4], Path(sys.argv[5]).resolve()
-    if not (Suite.build / "mpi4py/ready").exists():
-        print(f"skipped: {Suite.build}/mpi4py does not exist: scripts/setup --mpi")
+    if not (Suite.root / "build/mpi4py/ready").exists():
+        print(f"skipped: {Suite.root}/build/mpi4py does not exist: scripts/setup --mpi")
         sys.exit(77)
     del sys.argv[1:]
     unittest.main(verbosity=1)
