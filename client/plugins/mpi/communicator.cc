@@ -127,6 +127,14 @@ void Communicator::agree(Trials& trials) const {
   trials.agree({.mpi = times[0], .tributary = times[1]});
 }
 
+std::uint64_t Communicator::longest_message(std::uint64_t bytes) {
+  if (!longest_.count(bytes)) return longest_.everywhere();
+  std::uint64_t everywhere = longest_.here();
+  if (PMPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_UINT64_T, MPI_MAX, comm_) != MPI_SUCCESS) everywhere = 0;
+  longest_.agree(everywhere);
+  return everywhere;
+}
+
 void Communicator::make_first() {
   tributary_ = make();
   state_ = tributary_ == nullptr ? State::passed : State::made;

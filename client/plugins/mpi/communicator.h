@@ -44,6 +44,10 @@ class Communicator {
   /// Returns the way of a nonblocking call. Waits for no other rank: Tributary's way needs a communicator and a
   /// decision that earlier blocking calls have made.
   [[nodiscard]] Way way_without_waiting(Collective collective, std::uint64_t bytes) const;
+  /// Counts a call whose longest message on this rank has this many bytes, and returns the longest message of all ranks,
+  /// as LongestMessage says. May be collective.
+  [[nodiscard]] std::uint64_t longest_message(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t longest_message() const noexcept { return longest_.everywhere(); }
   /// Gives a persistent request a communicator of libtributary of its own, with the same ranks: MPI lets each
   /// rank start its persistent requests in an order of its own. Returns nullptr if the request goes by MPI. Collective.
   [[nodiscard]] tributary_comm* reserve(Collective collective, std::uint64_t bytes);
@@ -88,6 +92,7 @@ class Communicator {
   std::vector<Reserved> reserved_;  // equally many on all ranks; the registry's lock protects it
   bool refused_ = false;            // reserve() could make no communicator, and tries no more
   std::array<std::array<Trials, kClasses>, kCollectives> trials_;
+  LongestMessage longest_;
 };
 
 }  // namespace tributary::mpi

@@ -145,6 +145,9 @@ TRIBUTARY_MPI_ENTRY int CALL(Ialltoallv)(const void* send, const COUNT sendcount
                                          MPI_Datatype sendtype, void* recv, const COUNT recvcounts[],
                                          const DISTANCE to[], MPI_Datatype recvtype, MPI_Comm comm,
                                          MPI_Request* request) {
-  mpi::count_all_to_all_v(recvcounts, recvtype, comm);
-  return PASS(Ialltoallv)(send, sendcounts, from, sendtype, recv, recvcounts, to, recvtype, comm, request);
+  return mpi::start_all_to_all_v(
+      mpi::Portions{send, sendcounts, from, sendtype}, mpi::Portions{recv, recvcounts, to, recvtype}, comm, request,
+      [&](const COUNT* sends, const COUNT* receives, MPI_Request* made) {
+        return PASS(Ialltoallv)(send, sends, from, sendtype, recv, receives, to, recvtype, comm, made);
+      });
 }

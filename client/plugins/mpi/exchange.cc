@@ -42,27 +42,45 @@ int Exchange::start() {
   return MPI_SUCCESS;
 }
 
-int Exchange::finish(Message& message) const {
-  const tributary_status status = wait_and_turn_mpi(message.request);
+int Exchange::finish(Message& message, tributary_status status) const {
+  message.request = nullptr;
   if (status != TRIBUTARY_OK) return code_of(status, tributary_last_error(communicator_.tributary()));
   return message.side == Side::receives ? message.data->store() : MPI_SUCCESS;
 }
 
 int Exchange::wait() {
-  int code = MPI_SUCCESS;
   for (Message& message : messages_) {
     if (message.request == nullptr) continue;
-    const int ended = finish(message);
-    if (code == MPI_SUCCESS) code = ended;
+    const int code = finish(message, wait_and_turn_mpi(message.request));
+    if (code_ == MPI_SUCCESS) code_ = code;
   }
-  return code;
+  return code_;
 }
 
-bool wants_exchange(const Communicator& communicator, std::size_t longest, MPI_Comm comm) {
-  if (communicator.tributary() != nullptr) return true;
+std::optional<int> Exchange::ended(std::int64_t nanoseconds) {
+  bool all = true;
+  for (Message& message : messages_) {
+    if (message.request == nullptr) continue;
+    const auto status = wait_a_while(message.request, nanoseconds);
+    if (status) {
+      const int code = finish(message, *status);
+      if (code_ == MPI_SUCCESS) code_ = code;
+    } else {
+      all = false;
+      nanoseconds = 0;  // one wait is enough
+    }
+  }
+  return all ? std::optional(code_) : std::nullopt;
+}
+
+Communicator::Choice choose_exchange(Communicator& communicator, std::size_t longest) {
   const Settings* const settings = job_settings();
-  int wanted = settings != nullptr && longest >= settings->bytes_min ? 1 : 0;
-  return PMPI_Allreduce(MPI_IN_PLACE, &wanted, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && wanted != 0;
+  if (settings == nullptr) return {};
+  // Without measurements each message that is long enough goes by Tributary once there is a communicator.
+  const bool decided = !settings->measured && communicator.tributary() != nullptr;
+  const std::uint64_t everywhere = decided ? longest : communicator.longest_message(longest);
+  if (!decided && everywhere < settings->bytes_min) return {};
+  return communicator.choose(Collective::all_to_all_v, everywhere);
 }
 
 }  // namespace tributary::mpi

@@ -1,5 +1,5 @@
 #pragma once
-// MPI_Alltoallv. Each rank knows only its own counts, so the ranks cannot choose a way by the size of the call. But
+// MPI_Alltoallv and MPI_Ialltoallv. Each rank knows only its own counts, so the ranks cannot choose a way by the size of the call. But
 // both ranks of a message know its size: a long message goes by libtributary, and MPI carries the others.
 #include <chrono>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "client/plugins/mpi/errors.h"
 #include "client/plugins/mpi/form.h"
 #include "client/plugins/mpi/job.h"
+#include "client/plugins/mpi/nonblocking.h"
 
 namespace tributary::mpi {
 
@@ -27,8 +28,10 @@ class Exchange {
   [[nodiscard]] std::size_t bytes_received() const noexcept;
   /// Starts all messages. Returns MPI's code.
   [[nodiscard]] int start();
-  /// Waits for all messages that have started. Returns MPI's code of the first error.
+  /// Waits for all messages that have started, and turns MPI meanwhile. Returns MPI's code of the first error.
   [[nodiscard]] int wait();
+  /// Looks whether all messages have ended, as Ended says (nonblocking.h).
+  [[nodiscard]] std::optional<int> ended(std::int64_t nanoseconds);
 
  private:
   struct Message {
@@ -39,15 +42,15 @@ class Exchange {
     tributary_request* request = nullptr;
   };
   [[nodiscard]] tributary_status start(Message& message) const;
-  [[nodiscard]] int finish(Message& message) const;
+  [[nodiscard]] int finish(Message& message, tributary_status status) const;
 
   const Communicator& communicator_;
   std::vector<Message> messages_;
+  int code_ = MPI_SUCCESS;  // of the first message that has failed
 };
 
-/// Returns true on all ranks if the communicator of libtributary exists, or if a message of any rank is long enough for
-/// one. Collective; costs a small reduction by MPI until the communicator exists.
-[[nodiscard]] bool wants_exchange(const Communicator& communicator, std::size_t longest, MPI_Comm comm);
+/// Chooses the way of a blocking call with this longest message on this rank. May be collective.
+[[nodiscard]] Communicator::Choice choose_exchange(Communicator& communicator, std::size_t longest);
 
 /// The data of one side of the call, as MPI describes them.
 template <class Integer, class Distance>
@@ -83,9 +86,7 @@ int all_to_all_v(const Portions<Integer, Distance>& sent, const Portions<Integer
                  const PassOn& pass_on) {
   const std::size_t bytes = bytes_of(counts_of(received.counts, comm).sum, received.type);
   Communicator* const on = sent.buffer == MPI_IN_PLACE || job_settings() == nullptr ? nullptr : Communicator::of(comm);
-  const bool wanted = on != nullptr && wants_exchange(*on, sent.longest(on->size()), comm);
-  // One class for all sizes: the ranks see different ones.
-  const auto choice = wanted ? on->choose(Collective::all_to_all_v, 0) : Communicator::Choice{};
+  const auto choice = on == nullptr ? Communicator::Choice{} : choose_exchange(*on, sent.longest(on->size()));
   const auto begin = std::chrono::steady_clock::now();
   int code = MPI_SUCCESS;
   if (choice.way == Way::tributary) {
@@ -106,6 +107,59 @@ int all_to_all_v(const Portions<Integer, Distance>& sent, const Portions<Integer
     choice.trials->count(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return code;
+}
+
+/// The parts of a nonblocking call. MPI reads the counts until its own part has ended.
+template <class Integer>
+class ExchangeUnderWay {
+ public:
+  explicit ExchangeUnderWay(const Communicator& on) : exchange(on) {}
+  Exchange exchange;
+  std::vector<Integer> sent, received;
+  MPI_Request others = MPI_REQUEST_NULL;  // the messages that MPI carries
+
+  /// Looks whether all messages have ended, as Ended says. Only then may this object end.
+  [[nodiscard]] std::optional<int> ended(std::int64_t nanoseconds) {
+    const auto code = exchange.ended(nanoseconds);
+    int done = 0;
+    const int looked =
+        nanoseconds < 0 ? PMPI_Wait(&others, MPI_STATUS_IGNORE) : PMPI_Test(&others, &done, MPI_STATUS_IGNORE);
+    if (looked != MPI_SUCCESS) {
+      of_others_ = looked;
+      others = MPI_REQUEST_NULL;
+    }
+    if (!code || others != MPI_REQUEST_NULL) return std::nullopt;
+    return *code != MPI_SUCCESS ? *code : of_others_;
+  }
+
+ private:
+  int of_others_ = MPI_SUCCESS;
+};
+
+/// Carries out MPI_Ialltoallv. `pass_on` makes the same call by MPI with the counts and the request that it gets. The way
+/// is that of the blocking calls before.
+template <class Integer, class Distance, class PassOn>
+int start_all_to_all_v(const Portions<Integer, Distance>& sent, const Portions<Integer, Distance>& received,
+                       MPI_Comm comm, MPI_Request* request, const PassOn& pass_on) {
+  Communicator* const on = sent.buffer == MPI_IN_PLACE || job_settings() == nullptr ? nullptr : Communicator::of(comm);
+  if (on != nullptr && on->way_without_waiting(Collective::all_to_all_v, on->longest_message()) == Way::tributary) {
+    const auto parts = std::make_shared<ExchangeUnderWay<Integer>>(*on);
+    parts->received = received.part(parts->exchange, Exchange::Side::receives, *on);
+    parts->sent = sent.part(parts->exchange, Exchange::Side::sends, *on);
+    if (!parts->exchange.empty()) {
+      count_call(Collective::all_to_all_v, Way::tributary, parts->exchange.bytes_received());
+      const int started = parts->exchange.start();
+      const int passed = pass_on(parts->sent.data(), parts->received.data(), &parts->others);
+      if (passed != MPI_SUCCESS || started != MPI_SUCCESS) {
+        static_cast<void>(parts->ended(-1));  // the messages that have started use the buffers
+        return passed != MPI_SUCCESS ? passed : told(started, comm);
+      }
+      return make_request([parts](std::int64_t nanoseconds) { return parts->ended(nanoseconds); }, on->tributary(),
+                          request);
+    }
+  }
+  count_call(Collective::all_to_all_v, Way::mpi, bytes_of(counts_of(received.counts, comm).sum, received.type));
+  return pass_on(sent.counts, received.counts, request);
 }
 
 }  // namespace tributary::mpi

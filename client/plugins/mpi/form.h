@@ -117,10 +117,4 @@ inline auto all_to_all(const Sent& sent, const Received& received, MPI_Comm comm
               [=](const Communicator& on) { return all_to_all_call(sent, received, on); }};
 }
 
-/// Counts a call of MPI_Ialltoallv, which goes by MPI.
-template <class Integer>
-void count_all_to_all_v(const Integer* recvcounts, MPI_Datatype type, MPI_Comm comm) {
-  count_call(Collective::all_to_all_v, Way::mpi, bytes_of(counts_of(recvcounts, comm).sum, type));
-}
-
 }  // namespace tributary::mpi

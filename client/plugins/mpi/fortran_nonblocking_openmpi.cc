@@ -1,4 +1,5 @@
 // MPI's nonblocking collectives for Fortran, for Open MPI.
+#include "client/plugins/mpi/exchange.h"
 #include "client/plugins/mpi/fortran_arguments_openmpi.h"
 #include "client/plugins/mpi/nonblocking.h"
 
@@ -116,6 +117,25 @@ FORTRAN_CALL(ialltoall,
                                     {buffer_of(recv), *recvcount, type_of(recvtype)}, comm_of(comm));
   start(form, request, error,
         FORTRAN_PASS(ialltoall, send, sendcount, sendtype, recv, recvcount, recvtype, comm, request, error));
+}
+
+FORTRAN_CALL(ialltoallv,
+             (void* send, Integer sendcounts, Integer from, Integer sendtype, void* recv, Integer recvcounts,
+              Integer to, Integer recvtype, Integer comm, Integer request, Integer error),
+             (send, sendcounts, from, sendtype, recv, recvcounts, to, recvtype, comm, request, error)) {
+  mpi::fortran::clear(error);
+  const mpi::Portions<MPI_Fint, MPI_Fint> sent{buffer_of(send), sendcounts, from, type_of(sendtype)};
+  const mpi::Portions<MPI_Fint, MPI_Fint> received{buffer_of(recv), recvcounts, to, type_of(recvtype)};
+  const auto pass_on = [&](const MPI_Fint* sends, const MPI_Fint* receives, MPI_Request* of_mpi) {
+    MPI_Fint handle = 0;
+    const int code = FORTRAN_PASS(ialltoallv, send, const_cast<Integer>(sends), from, sendtype, recv,
+                                  const_cast<Integer>(receives), to, recvtype, comm, &handle, error)();
+    if (!mpi::fortran::failed(error)) *of_mpi = PMPI_Request_f2c(handle);
+    return code;
+  };
+  MPI_Request made = MPI_REQUEST_NULL;
+  mpi::fortran::store(error, mpi::start_all_to_all_v(sent, received, comm_of(comm), &made, pass_on));
+  if (made != MPI_REQUEST_NULL) *request = PMPI_Request_c2f(made);
 }
 
 FORTRAN_CALL(ibarrier, (Integer comm, Integer request, Integer error), (comm, request, error)) {

@@ -1,6 +1,7 @@
 #include "client/plugins/mpi/nonblocking.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -16,9 +17,8 @@ namespace {
 constexpr std::int64_t kLookNanoseconds = 20'000;
 
 struct Operation {
-  Call call;
+  Ended ended;
   tributary_comm* comm = nullptr;
-  tributary_request* request = nullptr;
   MPI_Request of_mpi = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
 };
@@ -53,29 +53,30 @@ int cancel(void* /*state*/, int /*complete*/) {
   return MPI_SUCCESS;  // MPI lets no program cancel a collective
 }
 
-/// Moves the result to its place, and tells MPI. MPI may then free the operation at once.
-void finish(Operation& operation, tributary_status status) {
-  operation.code = code_of(status, status == TRIBUTARY_OK ? "" : tributary_last_error(operation.comm));
-  if (operation.code == MPI_SUCCESS && operation.call.finish) operation.code = operation.call.finish();
-  operation.call = {};
+/// Tells MPI, which may then free the operation at once.
+void finish(Operation& operation, int code) {
+  operation.code = code;
+  operation.ended = nullptr;
   count.fetch_sub(1, std::memory_order_release);
   PMPI_Grequest_complete(operation.of_mpi);
 }
 
-std::optional<tributary_status> tested(tributary_request* request) {
-  int done = 0;
-  const tributary_status status = tributary_test(request, &done);
-  return done != 0 ? std::optional(status) : std::nullopt;
+/// Returns what looks for the end of a call, and then moves its result to its place.
+Ended end_of(Call call, tributary_comm* on, tributary_request* request) {
+  return [call = std::move(call), on, request](std::int64_t nanoseconds) -> std::optional<int> {
+    const auto status = wait_a_while(request, nanoseconds);
+    if (!status) return std::nullopt;
+    if (*status != TRIBUTARY_OK) return code_of(*status, tributary_last_error(on));
+    return call.finish ? call.finish() : MPI_SUCCESS;
+  };
 }
 
 }  // namespace
 
-int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request) {
+int make_request(Ended ended, tributary_comm* on, MPI_Request* request) {
   auto operation = std::make_unique<Operation>();
-  operation->call = std::move(call);
+  operation->ended = std::move(ended);
   operation->comm = on;
-  const tributary_status status = operation->call.start(operation->comm, &operation->request);
-  if (status != TRIBUTARY_OK) return told(code_of(status, tributary_last_error(operation->comm)), comm);
   const int code = PMPI_Grequest_start(&query, &free_operation, &cancel, operation.get(), &operation->of_mpi);
   if (code != MPI_SUCCESS) return code;
   *request = operation->of_mpi;
@@ -83,6 +84,13 @@ int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request) {
   under_way().operations.push_back(operation.release());  // free_operation() frees it
   count.fetch_add(1, std::memory_order_release);
   return MPI_SUCCESS;
+}
+
+int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request) {
+  tributary_request* started = nullptr;
+  const tributary_status status = call.start(on, &started);
+  if (status != TRIBUTARY_OK) return told(code_of(status, tributary_last_error(on)), comm);
+  return make_request(end_of(std::move(call), on, started), on, request);
 }
 
 bool any_under_way() noexcept {
@@ -98,15 +106,15 @@ void finish_ended() {
   auto& operations = under_way().operations;
   const std::size_t before = operations.size();
   std::erase_if(operations, [](Operation* one) {
-    const auto outcome = tested(one->request);
-    if (outcome) finish(*one, *outcome);
-    return outcome.has_value();
+    const auto code = one->ended(0);
+    if (code) finish(*one, *code);
+    return code.has_value();
   });
   if (operations.empty() || operations.size() != before) return;
   Operation* const first = operations.front();
-  if (const auto outcome = wait_a_while(first->request, kLookNanoseconds)) {
+  if (const auto code = first->ended(kLookNanoseconds)) {
     operations.erase(operations.begin());
-    finish(*first, *outcome);
+    finish(*first, *code);
   }
 }
 
@@ -114,7 +122,8 @@ void finish_all(tributary_comm* on) {
   const std::lock_guard lock(under_way().mutex);
   std::erase_if(under_way().operations, [on](Operation* one) {
     if (one->comm != on) return false;
-    finish(*one, tributary_wait(one->request, -1));
+    const auto code = one->ended(-1);
+    finish(*one, code.value_or(MPI_ERR_OTHER));
     return true;
   });
 }

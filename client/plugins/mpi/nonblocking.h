@@ -2,11 +2,19 @@
 // Nonblocking collectives. Their requests are generalized requests of MPI, so that a program can wait for them together
 // with MPI's own. They end inside the program's calls of MPI_Wait, MPI_Test and the like, on the program's threads, so
 // that every level of thread support is enough.
-#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "client/plugins/mpi/form.h"
 
 namespace tributary::mpi {
+
+/// Looks whether an operation has ended, and waits for at most this time; negative: without a limit. Returns MPI's code
+/// at the end, and is then not called again.
+using Ended = std::function<std::optional<int>(std::int64_t nanoseconds)>;
+/// Makes the request of an operation that has started on a communicator of libtributary; returns MPI's code.
+[[nodiscard]] int make_request(Ended ended, tributary_comm* on, MPI_Request* request);
 
 /// Starts a call by libtributary on its communicator `on`; returns MPI's code. Errors go to `comm`.
 [[nodiscard]] int start(Call call, tributary_comm* on, MPI_Comm comm, MPI_Request* request);

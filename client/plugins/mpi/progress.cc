@@ -27,12 +27,14 @@ void turn_mpi() {
 }
 
 std::optional<tributary_status> wait_a_while(tributary_request* request, std::int64_t nanoseconds) {
-  const tributary_status waited = tributary_wait(request, nanoseconds);
-  if (waited != TRIBUTARY_ERROR_TIMED_OUT) return waited;
-  // Either this wait has ended, or the operation has ended with this status; its request then no longer exists.
+  if (nanoseconds != 0) {
+    const tributary_status waited = tributary_wait(request, nanoseconds);
+    if (waited != TRIBUTARY_ERROR_TIMED_OUT) return waited;
+    // Either this wait has ended, or the operation has ended with this status; its request then no longer exists.
+  }
   int done = 0;
   const tributary_status tested = tributary_test(request, &done);
-  if (tested == TRIBUTARY_ERROR_BAD_ARGUMENT) return TRIBUTARY_ERROR_TIMED_OUT;
+  if (nanoseconds != 0 && tested == TRIBUTARY_ERROR_BAD_ARGUMENT) return TRIBUTARY_ERROR_TIMED_OUT;
   return done != 0 ? std::optional(tested) : std::nullopt;
 }
 

@@ -12,7 +12,8 @@ namespace tributary::mpi {
 /// Lets MPI make progress. Blocks for no other process.
 void turn_mpi();
 
-/// Waits for at most this time. Returns the outcome, and the request is freed; nullopt if the operation has not ended.
+/// Waits for at most this time; negative: without a limit. Returns the outcome, and the request is freed; nullopt if the
+/// operation has not ended.
 [[nodiscard]] std::optional<tributary_status> wait_a_while(tributary_request* request, std::int64_t nanoseconds);
 
 /// Waits until the operation has ended, and turns MPI meanwhile.

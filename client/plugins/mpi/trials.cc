@@ -23,6 +23,18 @@ void Trials::agree(const Times& of_the_slowest_rank) noexcept {
   call_ = 0;
 }
 
+bool LongestMessage::count(std::uint64_t bytes) noexcept {
+  here_ = std::max(here_, bytes);
+  const bool first = calls_ < kCallsPerAgreement;
+  calls_ = first ? calls_ + 1 : kCallsPerAgreement + (calls_ + 1) % kCallsPerAgreement;
+  return first || calls_ == kCallsPerAgreement;
+}
+
+void LongestMessage::agree(std::uint64_t everywhere) noexcept {
+  everywhere_ = everywhere;
+  here_ = 0;
+}
+
 std::uint32_t class_of(std::uint64_t bytes) noexcept {
   return static_cast<std::uint32_t>(std::bit_width(bytes));
 }

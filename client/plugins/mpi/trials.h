@@ -42,6 +42,26 @@ class Trials {
   Times times_;
 };
 
+/// The longest message that any rank sends with a collective of which each rank knows only its own messages. The ranks
+/// agree on it in each of the first kCallsPerAgreement calls, and then in every such call, so between two agreements it
+/// may be out of date; but all ranks have the same number.
+class LongestMessage {
+ public:
+  static constexpr std::uint32_t kCallsPerAgreement = 16;
+
+  /// Counts a call with this rank's longest message. Returns true if the ranks must agree before the call.
+  [[nodiscard]] bool count(std::uint64_t bytes) noexcept;
+  /// Returns this rank's longest message since the last agreement.
+  [[nodiscard]] std::uint64_t here() const noexcept { return here_; }
+  void agree(std::uint64_t everywhere) noexcept;
+  [[nodiscard]] std::uint64_t everywhere() const noexcept { return everywhere_; }
+
+ private:
+  std::uint32_t calls_ = 0;
+  std::uint64_t here_ = 0;
+  std::uint64_t everywhere_ = 0;
+};
+
 /// Returns the class of a size: its number of bits.
 [[nodiscard]] std::uint32_t class_of(std::uint64_t bytes) noexcept;
 inline constexpr std::uint32_t kClasses = 65;

@@ -320,6 +320,7 @@ int main(int argc, char** argv) {
     parts();
     nonblocking_parts();
   }
+  if (strcmp(what, "exchanges") == 0) exchanges_of_two_sizes();
   if (strcmp(what, "large counts") == 0) large_counts();
   if (strcmp(what, "persistent") == 0) persistent();
   if (strcmp(what, "numerics") == 0) numerics();

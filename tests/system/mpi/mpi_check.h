@@ -32,6 +32,7 @@ double sum(int size, int i);
 /* The other parts of the program. */
 void parts(void);
 void nonblocking_parts(void);
+void exchanges_of_two_sizes(void);
 void large_counts(void);
 void numerics(void);
 void persistent(void);

@@ -39,7 +39,13 @@ program mpi_check_mpifh
   call MPI_Allgather(numbers, m, MPI_INTEGER, parts, m, MPI_INTEGER, MPI_COMM_WORLD, error)
   call MPI_Alltoall(parts, m, MPI_INTEGER, others, m, MPI_INTEGER, MPI_COMM_WORLD, error)
   if (any(others /= rank)) call MPI_Abort(MPI_COMM_WORLD, 5, error)
+  others = -1
   counts = m
+  places = [(m * (i - 1), i = 1, ranks)]
+  call MPI_Ialltoallv(parts, counts, places, MPI_INTEGER, others, counts, places, MPI_INTEGER, MPI_COMM_WORLD, &
+                      requests(1), error)
+  call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+  if (any(others /= rank)) call MPI_Abort(MPI_COMM_WORLD, 7, error)
   places = [(m * (ranks - i), i = 1, ranks)]
   call MPI_Allgatherv(numbers, m, MPI_INTEGER, others, counts, places, MPI_INTEGER, MPI_COMM_WORLD, error)
   do i = 1, m * ranks

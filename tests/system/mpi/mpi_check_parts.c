@@ -56,13 +56,16 @@ static int elements_between(int from, int to) {
   return kinds[(from + 2 * to) % 4];
 }
 
-/* The elements lie two apart where they are received, and one after the other where they are sent. */
-static void uneven_exchange(void) {
+/* The elements lie two apart where they are received, and one after the other where they are sent. With two calls at once,
+ * the second one sends the elements plus one. */
+static void uneven_exchange(int at_once) {
   MPI_Datatype spaced;
   MPI_Type_create_resized(MPI_INT, 0, 2 * (MPI_Aint)sizeof(int), &spaced);
   MPI_Type_commit(&spaced);
   int* out = memory(sizeof *out * kCount * (size_t)ranks);
   int* in = memory(sizeof *in * 2 * kCount * (size_t)ranks);
+  int* out_too = memory(sizeof *out * kCount * (size_t)ranks);
+  int* in_too = memory(sizeof *in * 2 * kCount * (size_t)ranks);
   int* sends = memory(sizeof *sends * (size_t)ranks);
   int* receives = memory(sizeof *receives * (size_t)ranks);
   int* places = memory(sizeof *places * (size_t)ranks);
@@ -71,15 +74,27 @@ static void uneven_exchange(void) {
     receives[of] = elements_between(of, rank);
     places[of] = of * kCount;
     for (int i = 0; i < sends[of]; ++i) out[places[of] + i] = exchanged(rank, of, i);
+    for (int i = 0; i < sends[of]; ++i) out_too[places[of] + i] = exchanged(rank, of, i) + 1;
   }
-  MPI_Alltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD);
+  if (at_once) {
+    MPI_Request requests[2];
+    MPI_Ialltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoallv(out_too, sends, places, MPI_INT, in_too, receives, places, spaced, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  } else {
+    MPI_Alltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD);
+  }
   for (int of = 0; of < ranks; ++of) {
-    for (int i = 0; i < kCount; ++i)
+    for (int i = 0; i < kCount; ++i) {
       EXPECT(in[2 * (places[of] + i)] == (i < receives[of] ? exchanged(of, rank, i) : 0));
+      EXPECT(in_too[2 * (places[of] + i)] == (at_once && i < receives[of] ? exchanged(of, rank, i) + 1 : 0));
+    }
   }
   MPI_Type_free(&spaced);
   free(out);
   free(in);
+  free(out_too);
+  free(in_too);
   free(sends);
   free(receives);
   free(places);
@@ -99,7 +114,7 @@ static void exchanges(void) {
   for (int of = 0; of < ranks; ++of) places[of] = of * kCount;
   MPI_Alltoallv(in, counts, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD);
   for (int i = 0; i < kCount * ranks; ++i) EXPECT(out[i] == exchanged(rank, i / kCount, i % kCount));
-  uneven_exchange();
+  uneven_exchange(0);
   free(out);
   free(in);
   free(counts);
@@ -137,6 +152,31 @@ void parts(void) {
   gathers_to_places();
 }
 
+/* Each rank sends these many bytes to each other rank, call after call. */
+static void exchanges_of(int bytes, int calls) {
+  char* out = memory((size_t)(bytes * ranks));
+  char* in = memory((size_t)(bytes * ranks));
+  int* counts = memory(sizeof *counts * (size_t)ranks);
+  int* places = memory(sizeof *places * (size_t)ranks);
+  for (int of = 0; of < ranks; ++of) counts[of] = bytes;
+  for (int of = 0; of < ranks; ++of) places[of] = of * bytes;
+  for (int call = 0; call < calls; ++call) {
+    for (int of = 0; of < ranks; ++of) memset(out + places[of], 16 * rank + of + call, (size_t)bytes);
+    MPI_Alltoallv(out, counts, places, MPI_CHAR, in, counts, places, MPI_CHAR, MPI_COMM_WORLD);
+    for (int of = 0; of < ranks; ++of) EXPECT(in[places[of]] == (char)(16 * of + rank + call));
+    for (int of = 0; of < ranks; ++of) EXPECT(in[places[of] + bytes - 1] == (char)(16 * of + rank + call));
+  }
+  free(out);
+  free(in);
+  free(counts);
+  free(places);
+}
+
+void exchanges_of_two_sizes(void) {
+  exchanges_of(8192, 32);
+  exchanges_of(1 << 20, 32);
+}
+
 void nonblocking_parts(void) {
   const int part = kCount / ranks;
   int* own = filled(rank, kCount);
@@ -168,6 +208,7 @@ void nonblocking_parts(void) {
   MPI_Ireduce_scatter(own, all[5], counts, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[0]);
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
   for (int i = 0; i < part; ++i) EXPECT(all[5][i] == (int)element(ranks - 1, rank * part + i));
+  uneven_exchange(1);
   for (int call = 0; call < 6; ++call) free(all[call]);
   free(own);
   free(counts);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace tributary::mpi {
 namespace {
 
@@ -63,6 +65,19 @@ TEST(Trials, ADecisionHoldsForManyCallsAndThenIsTriedAgain) {
   }
   EXPECT_EQ(trials.way(), Way::mpi);
   make_trials(trials, 1.0, 2.0);
+}
+
+TEST(LongestMessage, IsAgreedOnInTheFirstCallsAndThenSeldom) {
+  LongestMessage longest;
+  std::vector<int> agreements;
+  for (int call = 0; call < 70; ++call) {
+    const std::uint64_t bytes = call == 40 ? 900 : 100;
+    if (!longest.count(bytes)) continue;
+    if (call >= 16) agreements.push_back(call);
+    EXPECT_EQ(longest.here(), call == 47 ? 900U : 100U) << call;
+    longest.agree(longest.here() + 1);
+  }
+  EXPECT_EQ(agreements, (std::vector{31, 47, 63}));
 }
 
 TEST(Trials, SizesOfOneClassDifferByLessThanTwo) {
