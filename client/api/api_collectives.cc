@@ -52,7 +52,7 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
     if (!checked) return report(checked.error(), &comm->errors());
-    if (out == nullptr && comm->local()) {  // the shortest way: without a request
+    if (out == nullptr && comm->local() && !comm->has_other_work()) {  // the shortest way: without a request
       const Status status = comm->run(*checked);
       return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
     }

@@ -284,6 +284,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   comm->next_groups_.secret = id.secret;
   comm->check_values_ = settings.check_values;
   comm->record_ = parts->settings.flight_record;
+  comm->while_waiting_ = settings.while_waiting;
   comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());
   events.over = [met, id = comm->errors_->id(), stager = comm->stager_.get()](const Error& why) {
     met->complete(std::unexpected(why));
@@ -526,6 +527,24 @@ Status Comm::start(std::optional<std::uint32_t> peer, Message message, const std
       next);
   if (queued) return {};
   return fail(Errc::aborted, "the communicator is over");
+}
+
+bool Comm::wait_without_other_work(Request& request, std::optional<Request::TimePoint> deadline, bool comes_back) {
+  if (!request.local()) return thread_->wait(request, deadline, comes_back);
+  return local_->queue.wait([&] { return request.done(); }, deadline);
+}
+
+bool Comm::wait(Request& request, std::optional<Request::TimePoint> deadline) {
+  if (!while_waiting_) return wait_without_other_work(request, deadline, false);
+  const auto begin = std::chrono::steady_clock::now();
+  auto now = begin;
+  while (true) {
+    const auto until = now + while_waiting_(now - begin);
+    const bool comes_back = !deadline || until < *deadline;
+    if (wait_without_other_work(request, comes_back ? until : deadline, comes_back)) return true;
+    now = std::chrono::steady_clock::now();
+    if (deadline && now >= *deadline) return false;
+  }
 }
 
 // Keeps the request in the table during the wait, so that stop() can end it.

@@ -57,10 +57,9 @@ class Comm {
                              const std::shared_ptr<Request>& request, Next next);
   /// Waits until the request, which belongs to this communicator, is done. This thread drives the communicator
   /// meanwhile. Returns false at the deadline.
-  [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
-    if (!request.local()) return thread_->wait(request, deadline);
-    return local_->queue.wait([&] { return request.done(); }, deadline);
-  }
+  [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt);
+  /// True if waiting threads have other work to do meanwhile (while_waiting of tributary_config).
+  [[nodiscard]] bool has_other_work() const noexcept { return static_cast<bool>(while_waiting_); }
   /// Does the work that need not wait.
   void help() {
     if (local_) local_->queue.drive();
@@ -98,6 +97,8 @@ class Comm {
 
  private:
   enum class Phase : std::uint8_t { open, finalizing, finalized };
+  [[nodiscard]] bool wait_without_other_work(Request& request, std::optional<Request::TimePoint> deadline,
+                                             bool comes_back);
   [[nodiscard]] Status may_start() const;
   [[nodiscard]] Status run_on_host(const CheckedCall& call);
   /// Counts the values of a call whose input is in host memory. The error names a NaN of the input, with which the
@@ -131,6 +132,7 @@ class Comm {
   Numerics numerics_ = Numerics::fast;                      // set only in create()
   ValueCheck check_values_ = ValueCheck::off;               // set only in create()
   std::shared_ptr<FlightRecord> record_;                    // set only in create()
+  ClientSettings::WhileWaiting while_waiting_;              // set only in create(); may be empty
   NextGroups next_groups_;                                  // its secret is set only in create()
   std::unique_ptr<ServedRecord> served_;                    // set only in create(); nullptr: no port
   std::unique_ptr<ProgressThread> thread_;

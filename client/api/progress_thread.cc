@@ -49,12 +49,13 @@ ProgressThread::~ProgressThread() {
   stop();
 }
 
-// Runs `work` on the caller's thread. If it throws, the progress thread ends the communicator, as if it had driven
-// itself.
+// Runs `work` on the caller's thread. It returns true if the caller comes back at once. If it throws, the progress
+// thread ends the communicator, as if it had driven itself.
 template <class Work>
-void ProgressThread::as_caller(Work work, bool comes_back) {
+void ProgressThread::as_caller(Work work) {
+  bool comes_back = false;
   try {
-    work();
+    comes_back = work();
   } catch (...) {
     broken_ = std::current_exception();
   }
@@ -75,14 +76,14 @@ void ProgressThread::leave_seat(bool comes_back) {
 
 bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
-    as_caller(
-        [&] {
-          if (broken_) return;  // the end of the communicator completes all calls
-          run_calls();          // calls that were submitted before
-          call(*communicator_);
-          if (next == Next::leave) turn(transport_->now());  // send what the call has queued
-        },
-        next == Next::wait);
+    as_caller([&] {
+      if (!broken_) {  // the end of the communicator completes all calls
+        run_calls();   // calls that were submitted before
+        call(*communicator_);
+        if (next == Next::leave) turn(transport_->now());  // send what the call has queued
+      }
+      return next == Next::wait;
+    });
     return true;
   }
   {
@@ -99,12 +100,15 @@ bool ProgressThread::submit(Call call, Next next) {
   return true;
 }
 
-bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> deadline) {
+bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> deadline, bool comes_back) {
   while (!request.done() && !stopping_.load(std::memory_order_relaxed)) {
     callers_.fetch_add(1);
     const Driver driver = seat_.try_take(Driver::caller);
     if (driver == Driver::nobody) {
-      as_caller([&] { drive_for(request, deadline); }, false);
+      as_caller([&] {
+        drive_for(request, deadline);
+        return comes_back && !request.done();
+      });
       callers_.fetch_sub(1);
       break;
     }
@@ -134,11 +138,10 @@ void ProgressThread::drive_for(Request& request, const std::optional<transport::
 
 void ProgressThread::help() {
   if (seat_.try_take(Driver::caller) == Driver::nobody)
-    as_caller(
-        [this] {
-          if (!broken_) turn(transport_->now());
-        },
-        false);
+    as_caller([this] {
+      if (!broken_) turn(transport_->now());
+      return false;
+    });
 }
 
 void ProgressThread::wake_driver() {

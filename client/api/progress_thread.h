@@ -64,8 +64,10 @@ class ProgressThread {
   /// false if the communicator has ended; `call` is then dropped. Any thread may call it.
   [[nodiscard]] bool submit(Call call, Next next = Next::leave);
   /// Waits until a submitted call has completed the request. Meanwhile drives the communicator, if no other thread
-  /// does. Returns false at the deadline. Any thread may call it.
-  [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt);
+  /// does. Returns false at the deadline. `comes_back`: the caller then waits again at once, so the thread need not take
+  /// over. Any thread may call it.
+  [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt,
+                          bool comes_back = false);
   /// Does the work that is due, if no thread drives. Any thread may call it.
   void help();
   /// Registers memory with the transport. Returns nullptr if the transport registers no memory, or is gone. Any thread
@@ -94,7 +96,7 @@ class ProgressThread {
   // Callers' threads call these functions.
   void drive_for(Request& request, const std::optional<transport::TimePoint>& deadline);
   template <class Work>
-  void as_caller(Work work, bool comes_back);
+  void as_caller(Work work);
   void wake_driver();
   void attend_to_local();
   void recall();

@@ -26,7 +26,8 @@
 namespace tributary::client {
 namespace {
 
-constexpr double kTimeoutSecondsMax = 315'360'000;  // ten years
+constexpr double kTimeoutSecondsMax = 315'360'000;         // ten years
+constexpr std::int64_t kPauseMax = std::int64_t{1} << 61;  // nanoseconds between two calls of while_waiting
 constexpr std::array<std::string_view, 4> kTransports{"tcp", "udp", "verbs", "dpdk"};
 
 using service::Mistake;
@@ -528,6 +529,13 @@ Status apply_config(ClientSettings& settings, const tributary_config& config, se
   if (ours->still_wanted != nullptr) {
     settings.still_wanted = [ask = ours->still_wanted, context = ours->still_wanted_context] {
       return ask(context) != 0;
+    };
+  }
+  if (ours->while_waiting != nullptr) {
+    settings.while_waiting = [turn = ours->while_waiting,
+                              context = ours->while_waiting_context](std::chrono::nanoseconds waited) {
+      // A shorter pause would only cost time, and a sum of the present time with a longer one would wrap.
+      return std::chrono::nanoseconds(std::clamp<std::int64_t>(turn(context, waited.count()), 1'000, kPauseMax));
     };
   }
   return {};

@@ -55,12 +55,15 @@ struct ClientSettings {
   std::string host_id;                                     // this host's place; default: the host's name
   LogLevel log = LogLevel::info;
   service::LogFormat log_format = service::LogFormat::text;
-  std::string token_file;                // file with the job's token; empty: requests carry no token
-  std::string status_dir = "auto";       // folder of the status port; auto: the user's; off: no port
-  std::string flight_record;             // folder for the records of failed communicators; empty: none is written
-  std::string statistics;                // folder for the statistics of communicators that end; empty: none
-  std::string job = "default";           // name of the job, at most kNameBytesMax
-  std::string priority{};                // class of the group's trees: low, normal, high; empty: normal
+  std::string token_file;           // file with the job's token; empty: requests carry no token
+  std::string status_dir = "auto";  // folder of the status port; auto: the user's; off: no port
+  std::string flight_record;        // folder for the records of failed communicators; empty: none is written
+  std::string statistics;           // folder for the statistics of communicators that end; empty: none
+  std::string job = "default";      // name of the job, at most kNameBytesMax
+  std::string priority{};           // class of the group's trees: low, normal, high; empty: normal
+  /// Only from tributary_config: returns the time until the next call, and gets the time of the wait so far.
+  using WhileWaiting = std::function<std::chrono::nanoseconds(std::chrono::nanoseconds waited)>;
+  WhileWaiting while_waiting{};
   std::function<bool()> still_wanted{};  // only from tributary_config: asked while the ranks meet; empty: not asked
 };
 

@@ -166,9 +166,18 @@ typedef struct tributary_config {
    * TRIBUTARY_ERROR_ABORTED, and tributary_last_error names this rank, the call and the element. Set it on all ranks:
    * a rank looks only at its own values. */
   const char* check_values;
+  /* Work of the caller that must go on while its thread waits in a blocking call or in tributary_wait, such as the
+   * progress of another library: the waiting thread calls it with while_waiting_context and the nanoseconds since the
+   * wait began, first with 0, and again each time when the nanoseconds that it returned are over. It must return soon,
+   * because meanwhile the communicator may stand still, and it must not call this library. */
+  int64_t (*while_waiting)(void* while_waiting_context, int64_t waited_ns);
+  void* while_waiting_context;
 } tributary_config;
-#define TRIBUTARY_CONFIG_INITIALIZER \
-  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+/* clang-format off */
+#define TRIBUTARY_CONFIG_INITIALIZER                                                                                   \
+  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+   NULL, NULL}
+/* clang-format on */
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */

@@ -100,9 +100,8 @@ std::optional<Call> reduce_scatter_call(const void* send, void* recv, Count recv
 }
 
 int carry_out(const Call& call, const Communicator& communicator, MPI_Comm comm) {
-  tributary_request* request = nullptr;
-  tributary_status status = call.start(communicator.tributary(), &request);
-  if (status == TRIBUTARY_OK) status = wait_and_turn_mpi(request);
+  const TurningMpi turning;
+  const tributary_status status = call.start(communicator.tributary(), nullptr);
   if (status != TRIBUTARY_OK) return told(code_of(status, tributary_last_error(communicator.tributary())), comm);
   return call.finish ? told(call.finish(), comm) : MPI_SUCCESS;
 }

@@ -15,7 +15,8 @@ namespace tributary::mpi {
 
 using Count = std::int64_t;  // a number of elements; holds the counts of all forms of MPI's calls
 
-/// A call that libtributary may carry out. `start` gives its request; `finish` then moves the result to its place, and
+/// A call that libtributary may carry out. `start` gives its request, or waits for the end if the place of the request
+/// is null; `finish` then moves the result to its place, and
 /// returns MPI's code. All pointers in them stay valid until the call has ended.
 struct Call {
   Collective collective{};

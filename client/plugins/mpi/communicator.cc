@@ -177,6 +177,7 @@ bool Communicator::offered(tributary_unique_id& id) const {
 tributary_comm* Communicator::join(const tributary_unique_id& id) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   config.still_wanted = &turn_mpi_and_go_on;
+  turn_mpi_by(config);
   config.numerics = numerics_of(comm_);
   tributary_comm* comm = nullptr;
   const tributary_status status = tributary_comm_init_rank_config(&comm, size_, &id, rank_, &config);

@@ -51,7 +51,8 @@ int Exchange::finish(Message& message, tributary_status status) const {
 int Exchange::wait() {
   for (Message& message : messages_) {
     if (message.request == nullptr) continue;
-    const int code = finish(message, wait_and_turn_mpi(message.request));
+    const TurningMpi turning;
+    const int code = finish(message, tributary_wait(message.request, -1));
     if (code_ == MPI_SUCCESS) code_ = code;
   }
   return code_;

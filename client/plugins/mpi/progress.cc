@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "client/plugins/mpi/mpi.h"
@@ -14,10 +15,24 @@ namespace {
 // lost a sixth of their rate with a turn in every 100 us.
 constexpr std::int64_t kTurnNanoseconds = 100'000;
 constexpr std::int64_t kTurnNanosecondsMax = 1'600'000;
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // A turn that takes longer than this has moved data, or has shared its core: the next turn comes soon.
 constexpr auto kBusyTurn = std::chrono::microseconds(20);
 // A tag that programs hardly use: the smallest upper bound that MPI allows. A match would do no harm.
 constexpr int kTag = 32767;
+
+thread_local bool turns_here = false;
+thread_local std::int64_t pause_here = kTurnNanoseconds;
+
+/// Turns MPI, unless the wait has only begun. Returns the time until the next turn.
+std::int64_t turn_and_pause(void* /*context*/, std::int64_t waited) {
+  if (!turns_here) return kNever;
+  const auto begin = std::chrono::steady_clock::now();
+  if (waited != 0) turn_mpi();
+  const bool soon = waited == 0 || std::chrono::steady_clock::now() - begin > kBusyTurn;
+  pause_here = soon ? kTurnNanoseconds : std::min(2 * pause_here, kTurnNanosecondsMax);
+  return pause_here;
+}
 
 }  // namespace
 
@@ -38,15 +53,16 @@ std::optional<tributary_status> wait_a_while(tributary_request* request, std::in
   return done != 0 ? std::optional(tested) : std::nullopt;
 }
 
-tributary_status wait_and_turn_mpi(tributary_request* request) {
-  std::int64_t pause = kTurnNanoseconds;
-  while (true) {
-    if (const auto outcome = wait_a_while(request, pause)) return *outcome;
-    const auto begin = std::chrono::steady_clock::now();
-    turn_mpi();
-    const bool busy = std::chrono::steady_clock::now() - begin > kBusyTurn;
-    pause = busy ? kTurnNanoseconds : std::min(2 * pause, kTurnNanosecondsMax);
-  }
+TurningMpi::TurningMpi() noexcept {
+  turns_here = true;
+}
+
+TurningMpi::~TurningMpi() {
+  turns_here = false;
+}
+
+void turn_mpi_by(tributary_config& config) {
+  config.while_waiting = &turn_and_pause;
 }
 
 void run_and_turn_mpi(const std::function<void()>& work) {

@@ -16,8 +16,17 @@ void turn_mpi();
 /// operation has not ended.
 [[nodiscard]] std::optional<tributary_status> wait_a_while(tributary_request* request, std::int64_t nanoseconds);
 
-/// Waits until the operation has ended, and turns MPI meanwhile.
-[[nodiscard]] tributary_status wait_and_turn_mpi(tributary_request* request);
+/// While it lives, MPI makes progress in this thread's blocking calls of libtributary. Other threads of this library make
+/// such calls, too, and must not call MPI.
+class TurningMpi {
+ public:
+  TurningMpi() noexcept;
+  TurningMpi(const TurningMpi&) = delete;
+  TurningMpi& operator=(const TurningMpi&) = delete;
+  ~TurningMpi();
+};
+/// Lets the communicators that are made with this configuration turn MPI.
+void turn_mpi_by(tributary_config& config);
 
 /// Runs `work` on a thread of its own, and turns MPI until it has ended. `work` must make no call of MPI.
 void run_and_turn_mpi(const std::function<void()>& work);

@@ -381,6 +381,54 @@ TEST(Lifecycle, AManagerThatAcceptsAndDoesNotAnswerCostsTwoSeconds) {
   ::close(listener);
 }
 
+/// Notes the calls of while_waiting.
+struct OtherWork {
+  std::thread::id thread{};
+  std::vector<std::int64_t> waited{};
+
+  static std::int64_t turn(void* self, std::int64_t waited_ns) {
+    auto& work = *static_cast<OtherWork*>(self);
+    EXPECT_EQ(std::this_thread::get_id(), work.thread);
+    work.waited.push_back(waited_ns);
+    return 2'000'000;
+  }
+};
+
+TEST(Lifecycle, AWaitingThreadDoesOtherWork) {
+  OtherWork other_work;
+  GroupOptions options;
+  options.configure = [&](int rank, tributary_config& config) {
+    if (rank != 0) return;
+    config.while_waiting = &OtherWork::turn;
+    config.while_waiting_context = &other_work;
+    other_work.thread = std::this_thread::get_id();
+  };
+  run_ranks(
+      2,
+      [&](tributary_comm* comm, int rank) {
+        for (const bool blocking : {true, false}) {
+          if (rank == 0) other_work.waited.clear();
+          if (rank == 1) std::this_thread::sleep_for(Milliseconds(40));  // the other rank waits
+          int value = rank, sum = 0;
+          tributary_request* request = nullptr;
+          ASSERT_EQ(tributary_all_reduce(&value, &sum, 1, TRIBUTARY_INT32, TRIBUTARY_SUM, comm,
+                                         blocking ? nullptr : &request),
+                    TRIBUTARY_OK)
+              << last_error();
+          if (!blocking) {
+            ASSERT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << last_error();
+          }
+          EXPECT_EQ(sum, 1);
+          if (rank != 0) continue;
+          const auto& waited = other_work.waited;
+          ASSERT_GE(waited.size(), 3U);
+          EXPECT_EQ(waited[0], 0);
+          for (std::size_t i = 1; i < waited.size(); ++i) EXPECT_GE(waited[i], waited[i - 1] + 2'000'000);
+        }
+      },
+      options);
+}
+
 TEST(Lifecycle, AMissingManagerIsUnreachable) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE);
