@@ -43,13 +43,24 @@ std::unique_ptr<transport::KeptMemory> lend(transport::Transport& transport, con
   return range ? lender->lend(memory.bytes().data(), std::move(*range)) : nullptr;
 }
 
-/// Asks late ranks what they do; `of` has a bit for each. A child that does not read fills its own queue, and gets no
-/// more questions.
-void want_words(std::span<Session* const> children, std::uint64_t of, FrameHeader question) {
-  question.count = kWantsWord;
+/// Sends a question to these children; `of` has a bit for each. A child that does not read fills its own queue, and
+/// gets no more questions.
+void ask(std::span<Session* const> children, std::uint64_t of, const FrameHeader& question) {
   for (; of != 0; of &= of - 1) {
     Session* const session = children[static_cast<std::size_t>(std::countr_zero(of))];
     if (session != nullptr) static_cast<void>(session->channel().send(question, {}, kNothingLent));
+  }
+}
+
+/// Asks late ranks what they do, and the others about those that do not answer.
+void ask_about_late(std::span<Session* const> children, const LaneWatch& watch, const LaneWatch::Questions& questions,
+                    FrameHeader question) {
+  question.count = kWantsWord;
+  ask(children, questions.words, question);
+  question.count = kWantsSighting;
+  for (std::uint64_t about = questions.sightings; about != 0; about &= about - 1) {
+    question.segment = watch.rank_of(static_cast<std::uint32_t>(std::countr_zero(about))).value_or(0);
+    ask(children, watch.ranks() & ~questions.sightings, question);
   }
 }
 
@@ -304,6 +315,7 @@ void LaneNode::spread_report() {
 
 // A child that asks but does not read the answers fills its own queue, and gets no more answers.
 void LaneNode::child_asks(Session& session, const FrameHeader& h) {
+  if (tells_sighting(h.count)) return watch_.seen(decode_sighting(h.count, h.segment), worker_.turn_time());
   if (tells_word(h.count)) return watch_.says(session.child(), decode_word(h.count), worker_.turn_time());
   ++worker_.metrics_.asked;
   static_cast<void>(session.channel().send(header(FrameType::alive), {}, kNothingLent));
@@ -468,7 +480,7 @@ void LaneNode::check_parent(transport::TimePoint now) {
 void LaneNode::tick(transport::TimePoint now) {
   check_parent(now);
   // Before the lane is ready, children wait for others that have not joined.
-  if (ready_ && !over_) want_words(children_, watch_.look(now), header(FrameType::alive));
+  if (ready_ && !over_) ask_about_late(children_, watch_, watch_.look(now), header(FrameType::alive));
   if (ready_ || over_ || now < form_deadline_) return;
   fail(Reason::forming_timed_out, name() + " did not form in time: " + std::to_string(joined_) + " of " +
                                       std::to_string(claims_.children) + " children joined" +

@@ -1,5 +1,6 @@
 #include "aggregator/worker/lane_watch.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "tributary/protocol/assert.h"
@@ -21,10 +22,10 @@ LaneWatch::~LaneWatch() {
   if (told_) tell(*told_, false, told_at_);
 }
 
-std::uint64_t LaneWatch::look(TimePoint now) {
+LaneWatch::Questions LaneWatch::look(TimePoint now) {
   const LaneLag::Wait wait = lag_.oldest();
   straggler_.look(now, wait.missing, wait.missing != 0 ? now - wait.latest : std::chrono::nanoseconds::zero());
-  const std::uint64_t asked = to_ask(wait, now);
+  const Questions asked = to_ask(wait, now);
   const auto late = straggler_.straggler();
   if (late == told_) return asked;
   if (told_) tell(*told_, false, now);
@@ -35,13 +36,28 @@ std::uint64_t LaneWatch::look(TimePoint now) {
 }
 
 /// Only a rank is asked: an aggregator that is late waits for a rank below it.
-std::uint64_t LaneWatch::to_ask(const LaneLag::Wait& wait, TimePoint now) {
-  std::uint64_t asked = 0;
+LaneWatch::Questions LaneWatch::to_ask(const LaneLag::Wait& wait, TimePoint now) {
+  Questions asked;
   for (std::uint64_t rest = compares() ? wait.missing : 0; rest != 0; rest &= rest - 1) {
     const auto child = static_cast<std::uint32_t>(std::countr_zero(rest));
-    if (ranks_[child] && causes_.ask(child, now - wait.since, now)) asked |= std::uint64_t{1} << child;
+    if (!ranks_[child]) continue;
+    const std::uint64_t bit = std::uint64_t{1} << child;
+    if (causes_.ask(child, now - wait.since, now)) asked.words |= bit;
+    if (causes_.ask_others(child, now)) asked.sightings |= bit;
   }
   return asked;
+}
+
+std::uint64_t LaneWatch::ranks() const noexcept {
+  std::uint64_t ranks = 0;
+  for (std::size_t child = 0; child < ranks_.size(); ++child)
+    ranks |= std::uint64_t{ranks_[child].has_value()} << child;
+  return ranks;
+}
+
+void LaneWatch::seen(const Sighting& sighting, TimePoint now) noexcept {
+  const auto child = std::ranges::find(ranks_, std::optional(sighting.rank));
+  if (child != ranks_.end()) causes_.seen(static_cast<std::uint32_t>(child - ranks_.begin()), sighting, now);
 }
 
 LateCause LaneWatch::cause(std::uint32_t child, TimePoint now) const noexcept {

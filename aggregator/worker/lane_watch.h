@@ -37,18 +37,28 @@ class LaneWatch {
   }
   /// Notes what a child tells about itself.
   void says(std::uint32_t child, const RankWord& word, TimePoint now) noexcept { causes_.says(child, word, now); }
+  /// Notes what a child sees of another one. It may name a rank that the lane does not have.
+  void seen(const Sighting& sighting, TimePoint now) noexcept;
   /// Notes that the result of a segment goes to the children.
   void answered(std::uint64_t sequence, TimePoint now) noexcept {
     if (compares()) lag_.answered(sequence, now, metrics_.segment_time);
   }
-  /// Finds out which children the lane waits for. Call it some 20 times a second. Returns the ranks to ask for a word:
-  /// a bit for each child.
-  [[nodiscard]] std::uint64_t look(TimePoint now);
+  /// The children to ask: a bit for each.
+  struct Questions {
+    std::uint64_t words = 0;      // for a word about themselves
+    std::uint64_t sightings = 0;  // the children about which to ask all others
+  };
+  /// Finds out which children the lane waits for. Call it some 20 times a second.
+  [[nodiscard]] Questions look(TimePoint now);
+  /// Returns the child's rank; nullopt if it is an aggregator.
+  [[nodiscard]] std::optional<std::uint32_t> rank_of(std::uint32_t child) const noexcept { return ranks_[child]; }
+  /// Returns a bit for each child that is a rank.
+  [[nodiscard]] std::uint64_t ranks() const noexcept;
   /// Fills in what the status says about children.
   void add_to(LaneStatus& status, TimePoint now) const;
 
  private:
-  [[nodiscard]] std::uint64_t to_ask(const LaneLag::Wait& wait, TimePoint now);
+  [[nodiscard]] Questions to_ask(const LaneLag::Wait& wait, TimePoint now);
   void tell(std::uint32_t child, bool late, TimePoint now);
   [[nodiscard]] LateCause cause(std::uint32_t child, TimePoint now) const noexcept;
 

@@ -3,7 +3,8 @@
 // child has told a trouble of its own, and most other children have not, this trouble is the cause.
 //
 // When the lane has waited for a child for a while, the aggregator wants a word from it. A child that answers that it
-// has called nothing is not slow: the call is missing. A child that does not answer is silent.
+// has called nothing is not slow: the call is missing. A child that does not answer is silent, unless another rank of
+// its host sees that it waits for a processor.
 //
 // A child that calls late sends nothing at first, and then its segments come as fast as the others': the lag of an
 // operation's first segment is the greatest. On a slow link the first segment comes in time, and the lag grows with
@@ -26,9 +27,11 @@ class LateCauses {
   using Duration = std::chrono::nanoseconds;
   static constexpr Duration kSilent =
       std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
-  /// A child for which the lane has waited for this time is asked for a word, and again after each pause.
+  /// A child for which the lane has waited for this time is asked for a word, and again after each pause. While a
+  /// question has no answer, there is no further one: a process that stands still finds at most one when it goes on.
   static constexpr Duration kAskAfter = std::chrono::milliseconds(400), kAskPause = std::chrono::milliseconds(250);
-  static constexpr Duration kAnswerLimit = std::chrono::milliseconds(300);  // a child that does not answer is silent
+  /// A child that does not answer for this time is silent. The witnesses' second answer comes earlier.
+  static constexpr Duration kAnswerLimit = std::chrono::milliseconds(350);
 
   explicit LateCauses(std::uint32_t children) : children_(children) {}
 
@@ -45,20 +48,39 @@ class LateCauses {
     }
     it.most_now = std::max(it.most_now, lag);
     it.last = now;
+    it.unanswered = false;  // it lives
   }
   /// Notes what a child tells about itself.
   void says(std::uint32_t child, const RankWord& word, TimePoint now) noexcept {
     TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} tells about itself", child, children_.size());
     children_[child].word = word;
     children_[child].word_at = now;
+    children_[child].unanswered = false;
   }
   /// Returns whether to ask this child for a word now, and notes that it was asked. `waited_for`: as for cause().
   [[nodiscard]] bool ask(std::uint32_t child, Duration waited_for, TimePoint now) noexcept {
     TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} is asked", child, children_.size());
-    if (waited_for < kAskAfter || now - children_[child].asked_at < kAskPause) return false;
-    if (!children_[child].unanswered()) children_[child].asked_first_at = now;
-    children_[child].asked_at = now;
+    Child& it = children_[child];
+    if (it.unanswered || waited_for < kAskAfter || now - it.asked_at < kAskPause) return false;
+    it.asked_at = now;
+    it.others_asked = 0;
+    return it.unanswered = true;
+  }
+  /// Returns whether to ask the other children now what they see of this child, which does not answer, and notes that
+  /// they were asked.
+  [[nodiscard]] bool ask_others(std::uint32_t child, TimePoint now) noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "others are asked about child {} of {}", child, children_.size());
+    Child& it = children_[child];
+    if (!it.unanswered || it.others_asked >= kWitnessQuestionsMax) return false;
+    if (now - it.asked_at < witness_after(it.others_asked)) return false;
+    ++it.others_asked;
     return true;
+  }
+  /// Notes what another child sees of this one.
+  void seen(std::uint32_t child, const Sighting& sighting, TimePoint now) noexcept {
+    TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} is seen", child, children_.size());
+    children_[child].sighting = sighting;
+    children_[child].seen_at = now;
   }
   /// Returns the cause. `waited_for`: the time for which the oldest segment has waited for this child until now; 0: it
   /// does not.
@@ -69,8 +91,13 @@ class LateCauses {
       if (other != child) others.add(troubles_of(other, now));
     }
     const LateCause seen = seen_cause(child, waited_for, now);
+    const Child& it = children_[child];
+    if (seen == LateCause::silent && it.unanswered && it.seen_at > it.asked_at) {
+      if (it.sighting.stopped) return seen;
+      return cause_of({.processor_wait = it.sighting.processor_wait}, others.mean(), seen);
+    }
     // A process that stands still may have told a trouble before. A process that waits for a processor tells it again.
-    if (seen == LateCause::silent && now - children_[child].word_at > waited_for) return seen;
+    if (seen == LateCause::silent && now - it.word_at > waited_for) return seen;
     return cause_of(troubles_of(child, now), others.mean(), seen);
   }
 
@@ -99,12 +126,13 @@ class LateCauses {
     Duration first{}, most{};              // sums over the operations before, of which each counts less than the next
     RankWord word{};                       // its last word about itself
     TimePoint word_at{};
-    TimePoint asked_at{}, asked_first_at{};  // times of the last question, and of the first one without an answer
+    TimePoint asked_at{};            // time of the last question
+    bool unanswered = false;         // nothing has come since
+    std::uint32_t others_asked = 0;  // number of questions to other children about this one
+    Sighting sighting{};             // the last answer to them
+    TimePoint seen_at{};
 
-    [[nodiscard]] bool unanswered() const noexcept { return asked_at > word_at; }
-    [[nodiscard]] bool silent(TimePoint now) const noexcept {
-      return unanswered() && now - asked_first_at >= kAnswerLimit;
-    }
+    [[nodiscard]] bool silent(TimePoint now) const noexcept { return unanswered && now - asked_at >= kAnswerLimit; }
   };
 
   std::vector<Child> children_;

@@ -185,6 +185,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
       .job = settings.job, .host = settings.host_id, .group = public_name(id), .rank = rank, .nranks = nranks});
   s.segment_trace = std::shared_ptr<SegmentTrace>(s.flight_record, &s.flight_record->segments());
   s.troubles = std::make_shared<OwnTroubles>();
+  s.neighbours = std::make_shared<Neighbours>();
   parts.flight_folder = settings.flight_record;
   parts.statistics_folder = settings.statistics;
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);

@@ -32,8 +32,12 @@ void Communicator::all_have_come() {
   const auto leaders = place ? std::nullopt : hosts_.open(membership_.host_tokens());
   welcome.local = place.has_value();
   if (leaders) welcome.hosts = Welcome::Hosts{hosts_.level()->map(), leaders->port};
-  for (std::uint32_t rank = 1; rank < shared_.settings.nranks; ++rank)
+  const Witnesses witnesses = directory.witnesses();
+  for (std::uint32_t rank = 1; rank < shared_.settings.nranks; ++rank) {
+    welcome.neighbours = witnesses.seen_by(rank);
     membership_.tell(rank, {.type = FrameType::welcome, .body = encode(welcome, directory, rank)});
+  }
+  look_at(witnesses.seen_by(0), shared_.settings);
   have_met(std::move(welcome.policy));
   if (place) return local_.meet(std::move(place));
   if (leaders) return hosts_.meet(*leaders);
@@ -46,6 +50,7 @@ void Communicator::on_welcome(const std::string& body) {
     return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members: a second welcome"});
   auto welcome = decode_welcome(body, membership_, shared_.settings.nranks);
   if (!welcome) return begin_failing(welcome.error());
+  look_at(welcome->neighbours, shared_.settings);
   have_met(std::move(welcome->policy));
   if (welcome->local) local_.meet(std::nullopt);
   if (!welcome->hosts) return;
@@ -85,6 +90,9 @@ void Communicator::start_coordinator() {
   };
   settings.tell_late = [this](const std::string& line, bool late) {
     if (on_late) on_late(shared_.log_prefix() + line, late);
+  };
+  settings.witnesses = [witnesses = membership_.directory().witnesses()](std::uint32_t rank) {
+    return witnesses.of(rank);
   };
   settings.rates_changed = [this](const PathRates& rates) {
     if (!trees_.in_use()) return;

@@ -20,6 +20,19 @@ std::string host_of(const std::string& peer) {
   return endpoint ? endpoint->host : peer;
 }
 
+/// Returns this rank's process; an unknown one if nobody is to look at it.
+ProcessPlace process_of(const CommunicatorSettings& settings) {
+  return settings.neighbours && settings.nranks > 1 ? own_process_place() : ProcessPlace();
+}
+
+/// Returns the process that a rank has introduced. An older rank names none.
+ProcessPlace process_in(const json& hello) {
+  const auto number = hello.find("process");
+  if (number == hello.end()) return {};
+  return {.space = hello.value("process_space", std::string()),
+          .number = static_cast<pid_t>(json_number<std::uint32_t>(*number))};
+}
+
 }  // namespace
 
 std::string host_token_of(const CommunicatorSettings& settings) {
@@ -65,7 +78,8 @@ Status Membership::open_listeners() {
               .second_port = settings.id.root.port,
               .host_id = settings.host_id,
               .link_rate = settings.link_rate,
-              .rail = settings.rail};
+              .rail = settings.rail,
+              .process = process_of(settings)};
   if (!root || second_way_.exists()) {
     if (auto ok = open(shared_.transport, listener_); !ok) return ok;
     self.at.port = listener_->local().port;
@@ -89,6 +103,7 @@ transport::ChannelHandler* Membership::on_accept(std::unique_ptr<transport::Chan
 
 /// Returns this rank's introduction. Only a process that has proved to be rank 0 gets this text.
 std::string Membership::introduction() const {
+  const ProcessPlace process = process_of(shared_.settings);
   return json{{"nranks", shared_.settings.nranks},
               {"host_id", shared_.settings.host_id},
               {"host_token", host_token_of(shared_.settings)},
@@ -97,6 +112,8 @@ std::string Membership::introduction() const {
               {"address", shared_.settings.advertised_host},
               {"link_rate", shared_.settings.link_rate},
               {"rail", shared_.settings.rail},
+              {"process_space", process.space},
+              {"process", process.number},
               {"amends", true}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -130,7 +147,8 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
                             .second_port = json_number<std::uint16_t>(hello.at("second_port")),
                             .host_id = hello.at("host_id").get<std::string>(),
                             .link_rate = std::min(hello.value("link_rate", std::uint64_t{0}), kLinkRateMax),
-                            .rail = hello.value("rail", std::string())});
+                            .rail = hello.value("rail", std::string()),
+                            .process = process_in(hello)});
     host_tokens_[from] = hello.value("host_token", std::string());
     amending_ += hello.value("amends", false) ? 1U : 0U;
     links_[from] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), from);

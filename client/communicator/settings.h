@@ -9,6 +9,7 @@
 
 #include "client/control/unique_id.h"
 #include "client/operation/flight_record.h"
+#include "client/operation/neighbours.h"
 #include "client/operation/own_troubles.h"
 #include "client/tuning/figures.h"
 #include "client/tuning/local_ways.h"
@@ -69,6 +70,7 @@ struct CommunicatorSettings {
   // Called when an operation has ended, before its result is passed on, with its bytes by path. May be empty.
   std::function<void(std::uint64_t in_network, std::uint64_t between_ranks)> on_bytes{};
   std::shared_ptr<OwnTroubles> troubles{};        // finds this rank's troubles; nullptr: nobody looks for them
+  std::shared_ptr<Neighbours> neighbours{};       // sees ranks of the same host; nullptr: this rank sees none
   std::shared_ptr<FlightRecord> flight_record{};  // gets this rank's operations; nullptr: no record
   std::shared_ptr<SegmentTrace> segment_trace{};  // gets the moments of this rank's segments; nullptr: no trace
 };

@@ -50,7 +50,17 @@ void StallWatch::check_unwanted_frames() {
   for (const PeerClass peer_class : {PeerClass::collective, PeerClass::share}) mesh_->visit_held_back(peer_class, look);
 }
 
+/// Tells what this rank sees of another one, if it sees its process.
+void StallWatch::tell_sighting(std::uint64_t operation, std::uint64_t rank) {
+  const auto& neighbours = shared_.settings.neighbours;
+  if (!neighbours || rank >= shared_.settings.nranks) return;
+  const Progress progress{.sighting = neighbours->sight(static_cast<std::uint32_t>(rank), shared_.clock.now())};
+  if (!progress.sighting) return;
+  shared_.whole.tell_rank_0({.type = FrameType::progress, .operation = operation, .body = encode(progress)});
+}
+
 void StallWatch::on_inquiry(const ControlMessage& message) {
+  if (message.value > 0) return tell_sighting(message.operation, message.value - 1);
   const OperationQueue& operations = parts_.operations;
   const TimePoint now = shared_.clock.now();
   Progress p;

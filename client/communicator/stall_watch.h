@@ -64,6 +64,7 @@ class StallWatch {
   [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
   void check_operations();
   void tell_that_one_is_late(const Operation& operation);
+  void tell_sighting(std::uint64_t operation, std::uint64_t rank);
   void check_end();
   void check_messages();
   void check_unwanted_frames();

@@ -119,7 +119,8 @@ void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor, std::o
                             .one_level = forming_->terms.one_level,
                             .rates_known = d.rates.links != 0,
                             .trace = shared_.settings.segment_trace,
-                            .troubles = shared_.settings.troubles};
+                            .troubles = shared_.settings.troubles,
+                            .neighbours = shared_.settings.neighbours};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport::io_way(shared_.transport), kJoinLimit);
   }

@@ -17,8 +17,26 @@ std::string encode(const Welcome& welcome, const Directory& directory, std::uint
             {"members", members_to_json(directory, usual_peers(rank, directory.nranks()))}};
   if (welcome.hosts)
     body["hosts"] = json{{"ranks", hosts::encode(welcome.hosts->map)}, {"port", welcome.hosts->leaders_port}};
+  for (const NeighbourProcess& one : welcome.neighbours) body["neighbours"].push_back({one.rank, one.process});
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
+
+namespace {
+
+/// Returns the processes that rank 0 tells, kWitnessesMax at most.
+std::vector<NeighbourProcess> neighbours_in(const json& welcome) {
+  std::vector<NeighbourProcess> neighbours;
+  const auto all = welcome.find("neighbours");
+  if (all == welcome.end()) return {};
+  for (const json& one : *all) {
+    if (neighbours.size() == kWitnessesMax) break;
+    neighbours.push_back({.rank = json_number<std::uint32_t>(one.at(0)),
+                          .process = static_cast<pid_t>(json_number<std::uint32_t>(one.at(1)))});
+  }
+  return neighbours;
+}
+
+}  // namespace
 
 Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks) {
   const auto malformed = [](const std::string& what) { return fail(Errc::corrupt, "rank 0 sent " + what); };
@@ -30,6 +48,7 @@ Result<Welcome> decode_welcome(const std::string& body, Membership& membership, 
     auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
     if (!policy) return malformed(policy.error().message);
     welcome.policy = std::move(*policy);
+    welcome.neighbours = neighbours_in(object);
     const auto it = object.find("hosts");
     if (it == object.end()) return welcome;
     auto map = hosts::decode_hosts(it->at("ranks").get<std::string>(), nranks);
@@ -67,6 +86,11 @@ std::string why_no_trees(const CommunicatorSettings& settings, FirstPath path) {
 }
 
 }  // namespace
+
+void look_at(const std::vector<NeighbourProcess>& processes, const CommunicatorSettings& settings) {
+  if (!settings.neighbours) return;
+  for (const NeighbourProcess& one : processes) settings.neighbours->learn(one.rank, one.process);
+}
 
 tuning::Figures figures_for(const CommunicatorSettings& settings, const Directory& directory,
                             const tuning::TreeShape& trees, double staging_gbytes) {

@@ -2,6 +2,7 @@
 // Rank 0's decisions for all ranks after they have come, and the message that carries the decisions.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/collectives/hosts/host_map.h"
 #include "client/communicator/membership.h"
@@ -19,12 +20,16 @@ struct Welcome {
     std::uint16_t leaders_port = 0;  // port at rank 0's address
   };
   std::optional<Hosts> hosts{};
+  std::vector<NeighbourProcess> neighbours{};  // the processes that the receiver sees
 };
 
 /// Returns the content of the frame to `rank`: the welcome, and the addresses of the rank's usual peers.
 [[nodiscard]] std::string encode(const Welcome& welcome, const Directory& directory, std::uint32_t rank);
 /// Reads a welcome, and adds its members to `membership`. Errc::corrupt: rank 0's message is malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);
+
+/// Lets this rank look at these processes when others ask.
+void look_at(const std::vector<NeighbourProcess>& processes, const CommunicatorSettings& settings);
 
 /// Returns the policy. Rank 0 chooses it by the places of the ranks: ranks with one address share the cores of one
 /// host, and the topology says which hosts have links between them. `staging_gbytes`: see tuning::Figures.

@@ -125,6 +125,10 @@ std::string encode(const Progress& p) {
   if (p.troubles.processor_wait > 0) object["processor_wait"] = p.troubles.processor_wait;
   if (p.troubles.sent_again > 0) object["sent_again"] = p.troubles.sent_again;
   if (p.troubles.device_errors > 0) object["device_errors"] = p.troubles.device_errors;
+  if (p.sighting) {
+    object["sighting"] = {
+        {"rank", p.sighting->rank}, {"stopped", p.sighting->stopped}, {"processor_wait", p.sighting->processor_wait}};
+  }
   return object.dump();
 }
 
@@ -147,6 +151,11 @@ Result<Progress> decode_progress(const std::string& body) {
     at_most_100("processor_wait", p.troubles.processor_wait);
     at_most_100("sent_again", p.troubles.sent_again);
     at_most_100("device_errors", p.troubles.device_errors);
+    if (const auto it = object.find("sighting"); it != object.end()) {
+      p.sighting = {.rank = json_number<std::uint32_t>(it->at("rank")),
+                    .stopped = it->at("stopped").get<bool>(),
+                    .processor_wait = std::min<std::uint8_t>(json_number<std::uint8_t>(it->at("processor_wait")), 100)};
+    }
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
       const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
                  op = json_number<std::uint8_t>(it->at(2));

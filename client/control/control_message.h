@@ -40,6 +40,7 @@ struct ControlMessage {
   std::uint64_t operation = 0;  // next_operation, commit, amended, stalled, inquiry, progress, an abort by mismatch:
                                 // an operation's number. second_way: the rank that has left the first way
   std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. joined: kCannotJoin or 0.
+                                // inquiry: 0, or 1 + a rank of which the receiver is to tell what it sees.
                                 // freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
   std::string body{};
 };
@@ -88,9 +89,10 @@ struct Progress {
   bool ended = false;           // the operation has ended on that rank
   bool waits_for_tree = false;  // the rank has contributed, and no result has come for a while
   bool unasked = false;         // rank 0 has not asked: the operation, between the ranks, has stood still for a second
-  std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
-  std::uint64_t steps = 0;        // number of segments with results, plus number of rounds begun
-  RankTroubles troubles{};        // of this rank itself
+  std::uint64_t oldest = kNever;       // the first operation that has not ended on that rank
+  std::uint64_t steps = 0;             // number of segments with results, plus number of rounds begun
+  RankTroubles troubles{};             // of this rank itself
+  std::optional<Sighting> sighting{};  // what the rank sees of another one; the fields above then say nothing
   bool signature_known = false;
   Signature signature;
   // The event for which the oldest operation waits, for people: "segment 3 of lane 0", "rank 2 in round 5 of the

@@ -53,6 +53,12 @@ std::vector<std::string> Directory::host_ids() const {
   return ids;
 }
 
+Witnesses Directory::witnesses() const {
+  Witnesses witnesses;
+  for (const auto& [rank, member] : members_) witnesses.learn(rank, member.process);
+  return witnesses;
+}
+
 std::uint32_t Directory::ranks_of_fullest_address() const {
   std::map<std::string_view, std::uint32_t> by_address;
   std::uint32_t most = 0;

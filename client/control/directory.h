@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "client/control/witnesses.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
@@ -22,6 +23,7 @@ struct Member {
   std::string host_id;            // place in the topology
   std::uint64_t link_rate = 0;    // rate of its link, in bits per second; 0: not known; known only on rank 0
   std::string rail{};             // rail of its only device; empty: several devices, or not known; only on rank 0
+  ProcessPlace process{};         // only on rank 0
   [[nodiscard]] Endpoint second() const { return {at.host, second_port}; }
 };
 
@@ -44,6 +46,8 @@ class Directory {
   [[nodiscard]] std::uint64_t slowest_link() const;
   /// Returns, on rank 0, the rail that all members name; empty: a member names none, or another.
   [[nodiscard]] std::string common_rail() const;
+  /// Returns, on rank 0, which ranks see which others' processes.
+  [[nodiscard]] Witnesses witnesses() const;
   /// Returns, on rank 0, the greatest number of ranks at one address.
   [[nodiscard]] std::uint32_t ranks_of_fullest_address() const;
 

@@ -1,6 +1,6 @@
 #pragma once
 // The lines of a rank's log about the rank for which the others wait. A manager or an aggregator that lies can cause
-// one warning in kPause, and one line that takes it back.
+// one warning in kPause, one line that adds the cause, and one that takes the warning back.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,7 +39,9 @@ class LateLog {
   struct Told {
     std::uint32_t rank;
     std::string name;
+    bool cause_known;  // the log has told a cause that says why
   };
+  void tell_cause(const LateRank& late);
   const Group group_;
   const Tell tell_;
   std::optional<Told> told_;  // the rank that the log has named, until it is no longer late

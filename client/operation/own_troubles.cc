@@ -16,14 +16,21 @@ using transport::Duration;
 constexpr std::uint64_t kSegmentsMin = 30;  // with fewer segments, a part of them says little
 constexpr std::uint64_t kSentAgainMin = 3;  // a single loss says little, too
 
-/// Returns the first 4 KiB of a file of the kernel; empty if it cannot be read.
+/// Returns the text of a file of the kernel, whose size is not known before; empty if it cannot be read. Reads kTextMax
+/// at most: a host with more than 8,000 network devices has more.
 std::string text_of(const std::string& path) {
+  constexpr std::size_t kTextMax = 1U << 20, kStep = 4096;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
-  std::string text(4096, '\0');
-  const ssize_t bytes = ::read(file, text.data(), text.size());
+  std::string text;
+  for (std::size_t length = 0; length < kTextMax;) {
+    text.resize(length + kStep);
+    const ssize_t bytes = ::read(file, text.data() + length, kStep);
+    length += bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
+    text.resize(length);
+    if (bytes <= 0) break;
+  }
   ::close(file);
-  text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
   return text;
 }
 
@@ -73,7 +80,7 @@ std::optional<std::uint64_t> device_errors_in(const std::string& file) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const auto counts = words_of(line.substr(colon + 1));
-    if (counts.size() < kCounts) continue;  // the last line may be cut
+    if (counts.size() < kCounts) continue;
     sum = sum.value_or(0) + number_in(counts[kReceived]).value_or(0) + number_in(counts[kSent]).value_or(0);
   }
   return sum;
@@ -145,13 +152,24 @@ bool OwnTroubles::look(transport::TimePoint now) {
   return std::exchange(told_, troubled) || troubled;
 }
 
-RankTroubles OwnTroubles::until(transport::TimePoint now) const {
+bool OwnTroubles::may_answer(transport::TimePoint now) noexcept {
+  if (now - answers_since_ >= std::chrono::seconds(1)) {
+    answers_since_ = now;
+    answers_ = 0;
+  }
+  return ++answers_ <= kAnswersMax;
+}
+
+RankTroubles OwnTroubles::until(transport::TimePoint now) {
   RankTroubles found = current();
   if (!read_at_ || now - *read_at_ < kPeriod / 2) return found;
-  const RankTroubles since = between(counters_, read(), now - *read_at_);
-  found.processor_wait = std::max(found.processor_wait, since.processor_wait);
-  found.sent_again = std::max(found.sent_again, since.sent_again);
-  found.device_errors = std::max(found.device_errors, since.device_errors);
+  if (!until_at_ || now - *until_at_ >= kPeriod / 2) {
+    since_ = between(counters_, read(), now - *read_at_);
+    until_at_ = now;
+  }
+  found.processor_wait = std::max(found.processor_wait, since_.processor_wait);
+  found.sent_again = std::max(found.sent_again, since_.sent_again);
+  found.device_errors = std::max(found.device_errors, since_.device_errors);
   return found;
 }
 

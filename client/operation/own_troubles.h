@@ -24,6 +24,7 @@ namespace tributary::client {
 class OwnTroubles {
  public:
   static constexpr transport::Duration kPeriod = std::chrono::milliseconds(500);
+  static constexpr std::uint32_t kAnswersMax = 128;  // each of 16 lanes asks four times, and as often about others
   struct Files {
     std::string main_thread = "/proc/self/schedstat", this_thread = "/proc/thread-self/schedstat";
     std::string tcp = "/proc/self/net/snmp", devices = "/proc/self/net/dev";
@@ -42,8 +43,12 @@ class OwnTroubles {
   bool look(transport::TimePoint now);
   /// Returns the troubles of the last second.
   [[nodiscard]] RankTroubles current() const noexcept;
-  /// Like current(), and reads the counters, so that the time since the last period counts, too.
-  [[nodiscard]] RankTroubles until(transport::TimePoint now) const;
+  /// Like current(), and reads the counters, so that the time since the last period counts, too. However often others
+  /// ask, it reads four times a second at most; between, it returns what it found before.
+  [[nodiscard]] RankTroubles until(transport::TimePoint now);
+
+  /// Returns whether to answer one more question of an aggregator: up to kAnswersMax a second, over all lanes.
+  [[nodiscard]] bool may_answer(transport::TimePoint now) noexcept;
 
   /// Counts the packets of the rank's transport, too, where it has packets of its own. look() calls the function.
   void also_count(std::function<Segments()> packets) { packets_ = std::move(packets); }
@@ -63,7 +68,11 @@ class OwnTroubles {
   std::function<Segments()> packets_;
   std::optional<transport::TimePoint> read_at_;
   Counters counters_;
-  std::array<RankTroubles, 2> last_{};  // of the last period, and of the one before
+  std::array<RankTroubles, 2> last_{};            // of the last period, and of the one before
+  std::optional<transport::TimePoint> until_at_;  // time at which until() has read the counters
+  RankTroubles since_{};                          // what it found then
+  transport::TimePoint answers_since_{};
+  std::uint32_t answers_ = 0;  // number in the second since then
   bool told_ = false;
 };
 

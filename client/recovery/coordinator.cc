@@ -68,6 +68,17 @@ std::optional<LateInquiry::Wait> still_between_ranks(const std::optional<Coordin
   return waiting->wait;
 }
 
+/// Asks other ranks of their hosts about the ranks that do not answer.
+void ask_witnesses(LateInquiry& inquiry, const CoordinatorSettings& settings, CoordinatorOutput& output,
+                   TimePoint now) {
+  if (!settings.witnesses) return;
+  for (const std::uint32_t about : inquiry.unheard(now)) {
+    for (const std::uint32_t witness : settings.witnesses(about))
+      output.send(witness,
+                  {.type = FrameType::inquiry, .operation = inquiry.operation(), .value = std::uint64_t{about} + 1});
+  }
+}
+
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, CoordinatorSettings settings)
@@ -443,6 +454,7 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   if (!progress) return abort(Errc::corrupt, rank_name(settings_, rank) + " sent " + progress.error().message);
   if (progress->unasked) return late_inquiry_.report_wait(message.operation, now_);
   late_inquiry_.on_progress(rank, message.operation, *progress);
+  if (progress->sighting) return;
   if (!inquiry_.operation || message.operation != *inquiry_.operation) return;
   inquiry_.progress[rank] = std::move(*progress);
   if (std::all_of(inquiry_.progress.begin(), inquiry_.progress.end(), [](const auto& p) { return p.has_value(); }))
@@ -597,6 +609,7 @@ void Coordinator::tick(TimePoint now) {
   const bool leaders = settings_.processes > settings_.nranks;
   if (const auto operation = leaders ? std::nullopt : late_inquiry_.tick(still_between_ranks(waiting), now))
     output_.broadcast({.type = FrameType::inquiry, .operation = *operation});
+  ask_witnesses(late_inquiry_, settings_, output_, now);
   if (service_ == nullptr) return;
   if (group_ != 0 && renewals_.due(now, state_ == State::in_network && waiting.has_value())) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);

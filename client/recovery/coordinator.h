@@ -67,6 +67,8 @@ struct CoordinatorSettings {
   /// Returns the operation in which rank 0 waits; nullopt: it waits in none. While it waits, rank 0 asks who is late:
   /// the manager if trees carry the operation, else all ranks. No function: rank 0 asks nobody.
   std::function<std::optional<Waiting>()> waits{};
+  /// Returns the ranks that see this rank's process; no function: none does.
+  std::function<std::vector<std::uint32_t>(std::uint32_t)> witnesses{};
   /// Gets a line about a late rank, as LateLog::Tell.
   LateLog::Tell tell_late{};
   transport::Duration join_limit = std::chrono::seconds(10);

@@ -12,8 +12,26 @@ using transport::TimePoint;
 void LateInquiry::on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept {
   TRIBUTARY_ASSERT(rank < answers_.size(), "rank {} of {} answers", rank, answers_.size());
   if (!under_way_ || operation_ != operation) return;
-  answers_[rank] = progress.called ? Answer::called : Answer::not_called;
+  if (progress.sighting) {
+    if (progress.sighting->rank < answers_.size()) sightings_[progress.sighting->rank] = *progress.sighting;
+    return;
+  }
+  // A rank that still waits in an earlier operation is not late: it could not call this one yet.
+  answers_[rank] = progress.called || progress.oldest < operation ? Answer::called : Answer::not_called;
   troubles_[rank] = progress.troubles;
+}
+
+std::vector<std::uint32_t> LateInquiry::unheard(TimePoint now) {
+  if (!under_way_ || witnesses_asked_ >= kWitnessQuestionsMax) return {};
+  if (now - asked_at_ < witness_after(witnesses_asked_)) return {};
+  ++witnesses_asked_;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < answers_.size(); ++rank) {
+    if (answers_[rank] != Answer::none) continue;
+    if (ranks.size() == kSilentMax) return {};
+    ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 std::optional<LateInquiry::Wait> LateInquiry::wait_now(const std::optional<Wait>& own, TimePoint now) const noexcept {
@@ -37,10 +55,14 @@ std::vector<LateRank> LateInquiry::late(transport::Duration lag) const {
 }
 
 LateCause LateInquiry::cause_for(std::uint32_t rank) const noexcept {
-  if (answers_[rank] == Answer::none) return LateCause::silent;
   TroublesMean others;
   for (std::uint32_t other = 0; other < answers_.size(); ++other) {
     if (other != rank && answers_[other] != Answer::none) others.add(troubles_[other]);
+  }
+  if (answers_[rank] == Answer::none) {
+    const auto seen = sightings_.find(rank);
+    if (seen == sightings_.end() || seen->second.stopped) return LateCause::silent;
+    return cause_of({.processor_wait = seen->second.processor_wait}, others.mean(), LateCause::silent);
   }
   return cause_of(troubles_[rank], others.mean(), LateCause::not_called);
 }
@@ -50,6 +72,12 @@ bool LateInquiry::missed_again(const std::vector<LateRank>& late, TimePoint now)
          now - missed_.at <= kAgainWithin;
 }
 
+/// Returns whether early answers may be out of date: several ranks were missing, or the one that was has answered. A
+/// rank without an answer would have answered by now.
+bool LateInquiry::may_have_called(const std::vector<LateRank>& missing) const noexcept {
+  return missing.size() > 1 || (missing.size() == 1 && answers_[missing.front().rank] == Answer::not_called);
+}
+
 /// Ends an inquiry: the log names the late ranks if the operation has stood still for a second, or if the one rank that
 /// is missing was missing before.
 void LateInquiry::conclude(const Wait& wait, TimePoint now) {
@@ -57,7 +85,7 @@ void LateInquiry::conclude(const Wait& wait, TimePoint now) {
   const bool again = missed_again(missing, now);
   if (!again && wait.time < kAfter) return;
   under_way_ = false;
-  if (std::exchange(early_, false) && missing.size() > 1) {  // some of them may have called meanwhile
+  if (std::exchange(early_, false) && !again && may_have_called(missing)) {
     next_ = now;
     return;
   }
@@ -81,6 +109,9 @@ void LateInquiry::note_missing(const std::vector<LateRank>& missing, TimePoint n
 std::uint64_t LateInquiry::ask(const Wait& wait, TimePoint now) {
   under_way_ = true;
   early_ = wait.time < kAfter;
+  asked_at_ = now;
+  witnesses_asked_ = 0;
+  sightings_.clear();
   until_ = now + kAnswerLimit;
   next_ = now + pause_;
   pause_ = std::min(2 * pause_, kPauseLast);

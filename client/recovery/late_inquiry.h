@@ -4,6 +4,7 @@
 // that have not, or that do not answer; earlier if the same rank was missing in an operation shortly before. Rank 0
 // asks again and again while the operation stands still, with pauses that double.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,8 @@ class LateInquiry {
   /// A rank that is missing in two operations within this time is late.
   static constexpr transport::Duration kAgainWithin = std::chrono::seconds(3);
   static constexpr transport::Duration kAnswerLimit = std::chrono::milliseconds(500);
+  /// If more ranks are silent, no witness is asked: rather their network is broken.
+  static constexpr std::size_t kSilentMax = 4;
   static constexpr transport::Duration kPauseFirst = std::chrono::seconds(1), kPauseLast = std::chrono::seconds(30);
   /// Rank 0 believes another rank's report that it waits for this time.
   static constexpr transport::Duration kReportValid = std::chrono::milliseconds(2500);
@@ -39,11 +42,16 @@ class LateInquiry {
   void excuse(transport::Duration absence) noexcept {
     until_ += absence;
     next_ += absence;
+    asked_at_ += absence;
     if (report_) report_->at += absence;
     missed_.at += absence;
   }
-  /// Notes a rank's answer.
+  /// Notes a rank's answer, or what a rank sees of another one.
   void on_progress(std::uint32_t rank, std::uint64_t operation, const Progress& progress) noexcept;
+  /// Returns the ranks about which to ask their witnesses now, because they do not answer: kSilentMax at most.
+  [[nodiscard]] std::vector<std::uint32_t> unheard(transport::TimePoint now);
+  /// Returns the operation that stands still; call it only while unheard() returns ranks.
+  [[nodiscard]] std::uint64_t operation() const noexcept { return operation_.value_or(kNever); }
   /// Returns the operation about which to ask all ranks now. `own`: the operation in which rank 0 has waited for
   /// kAskAfter.
   [[nodiscard]] std::optional<std::uint64_t> tick(const std::optional<Wait>& own, transport::TimePoint now);
@@ -59,6 +67,7 @@ class LateInquiry {
   [[nodiscard]] bool over(const std::optional<Wait>& wait, transport::TimePoint now);
   [[nodiscard]] std::uint64_t ask(const Wait& wait, transport::TimePoint now);
   void note_missing(const std::vector<LateRank>& missing, transport::TimePoint now);
+  [[nodiscard]] bool may_have_called(const std::vector<LateRank>& missing) const noexcept;
   void conclude(const Wait& wait, transport::TimePoint now);
   [[nodiscard]] std::vector<LateRank> late(transport::Duration lag) const;
   [[nodiscard]] bool missed_again(const std::vector<LateRank>& late, transport::TimePoint now) const noexcept;
@@ -74,6 +83,9 @@ class LateInquiry {
   transport::Duration pause_ = kPauseFirst;
   std::vector<Answer> answers_;         // by rank
   std::vector<RankTroubles> troubles_;  // by rank: of those that have answered
+  transport::TimePoint asked_at_{};
+  std::uint32_t witnesses_asked_ = 0;              // number of questions to witnesses since then
+  std::map<std::uint32_t, Sighting> sightings_{};  // by rank: of those that have not answered
   /// The rank that alone was missing when an earlier operation had stood still.
   struct Missed {
     std::optional<std::uint32_t> rank;

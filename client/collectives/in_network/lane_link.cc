@@ -62,6 +62,22 @@ void trace(const LaneSettings& settings, SegmentMoment moment, const SequenceEnt
                       at);
 }
 
+/// Returns whether an `alive` frame asks something, and may be answered: an aggregator asks a few times a second at most.
+bool may_answer(const LaneSettings& settings, const FrameHeader& alive) {
+  if (alive.count != kWantsWord && alive.count != kWantsSighting) return false;
+  return !settings.troubles || settings.troubles->may_answer(transport::Clock::now());
+}
+
+/// Returns the frame with what this rank sees of another one; nullopt if it sees nothing.
+std::optional<FrameHeader> sighting_for(const LaneSettings& settings, const FrameHeader& question, FrameHeader answer) {
+  if (!settings.neighbours) return std::nullopt;
+  const auto sighting = settings.neighbours->sight(question.segment, transport::Clock::now());
+  if (!sighting) return std::nullopt;
+  answer.segment = sighting->rank;
+  answer.count = encode(*sighting);
+  return answer;
+}
+
 }  // namespace
 
 LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings)
@@ -332,7 +348,10 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
     case FrameType::result:
       return take_result(payload);
     case FrameType::alive:
-      if (header.count == kWantsWord) send_word();
+      if (!may_answer(settings_, header)) return;
+      if (header.count == kWantsWord) return send_word();
+      if (const auto answer = sighting_for(settings_, header, header_of(FrameType::ask)))
+        channel_->send_copy(*answer, {});
       return;
     case FrameType::ready:
       ready_ = true;

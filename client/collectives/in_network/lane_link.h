@@ -29,6 +29,7 @@
 #include "client/collectives/in_network/result_staging.h"
 #include "client/collectives/in_network/sent_forms.h"
 #include "client/operation/dealing.h"
+#include "client/operation/neighbours.h"
 #include "client/operation/operation.h"
 #include "client/operation/own_troubles.h"
 #include "tributary/kernels/pages.h"
@@ -84,7 +85,8 @@ struct LaneSettings {
   bool rates_known = false;               // see LaneWindow
   std::shared_ptr<SegmentTrace> trace{};  // gets the moments of segments; nullptr: no trace
   /// Finds this rank's troubles, for its word to the aggregator; nullptr: it has none.
-  std::shared_ptr<const OwnTroubles> troubles{};
+  std::shared_ptr<OwnTroubles> troubles{};
+  std::shared_ptr<Neighbours> neighbours{};  // the processes at which this rank looks; nullptr: none
 };
 
 class LaneLink final : public transport::ChannelHandler {

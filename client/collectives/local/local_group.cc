@@ -338,15 +338,16 @@ void LocalGroup::say_who_is_late(TimePoint now) {
   if (said_at_ && now - *said_at_ < kSayPause) return;
   const auto rank = latest();
   if (!rank) return;
-  const bool has_process = *rank < processes_.size();
-  if (has_process) late_process_.look(*rank, processes_[*rank].number(), now);
+  const std::string process =
+      *rank < processes_.size() ? folder_of_descriptor(processes_[*rank].number()) : std::string();
+  late_process_.look(*rank, process, now);
   if (*waits_since_ > absences_.ago(kAgainAfter, now)) return;
   late_calls_.waits(*rank, call_.number, now);
   const bool again = late_calls_.again();
   if (!again && *waits_since_ > absences_.ago(LateLog::kAfter, now))
     return;  // only a look at the process, before the time is over
   LateCause cause = has_called(*rank) ? LateCause::silent : again ? LateCause::late_call : LateCause::not_called;
-  if (has_process) cause = late_process_.cause(*rank, processes_[*rank].number(), now, cause);
+  cause = late_process_.cause(*rank, process, now, cause);
   said_at_ = now;
   late_log_.take({{.rank = *rank,
                    .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),

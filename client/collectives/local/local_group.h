@@ -16,11 +16,11 @@
 #include "client/collectives/local/direct.h"
 #include "client/collectives/local/late_calls.h"
 #include "client/collectives/local/late_lines.h"
-#include "client/collectives/local/late_process.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 #include "client/operation/absences.h"
 #include "client/operation/late_log.h"
+#include "client/operation/late_process.h"
 #include "client/tuning/local_ways.h"
 
 namespace tributary::client::local {

@@ -81,6 +81,7 @@ void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<s
       ready = true;
       return;
     case FrameType::alive:
+      if (header.count == kWantsSighting) return seen_wanted.push_back(header.segment);
       ++(header.count == kWantsWord ? words_wanted : alive);
       return;
     case FrameType::result:

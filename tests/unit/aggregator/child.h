@@ -50,8 +50,9 @@ class Child final : public transport::ChannelHandler {
   [[nodiscard]] const Result* result_of(std::uint64_t sequence) const;
 
   bool ready = false;
-  std::uint64_t alive = 0;         // counts the answers to its questions
-  std::uint64_t words_wanted = 0;  // counts the aggregator's questions
+  std::uint64_t alive = 0;                 // counts the answers to its questions
+  std::uint64_t words_wanted = 0;          // counts the aggregator's questions
+  std::vector<std::uint32_t> seen_wanted;  // ranks about which the aggregator has asked this one
   std::deque<Result> results;
   std::optional<std::string> refused, failed;
   std::optional<LaneLoss> lost;

@@ -84,9 +84,48 @@ TEST_F(LateCausesTest, AChildThatDoesNotAnswerIsSilentEvenIfItAnsweredBefore) {
   now_ += 500ms;
   ASSERT_TRUE(causes_.ask(0, 1200ms, now_));
   EXPECT_EQ(cause(1200ms), LateCause::not_called);
-  for (int i = 0; i < 2; ++i)
-    ASSERT_TRUE(causes_.ask(0, 1700ms, now_ += LateCauses::kAskPause)) << "another question begins no new limit";
+  now_ += LateCauses::kAnswerLimit;
   EXPECT_EQ(cause(1700ms), LateCause::silent);
+}
+
+TEST_F(LateCausesTest, AChildThatDoesNotAnswerGetsNoFurtherQuestion) {
+  ASSERT_TRUE(causes_.ask(0, 400ms, now_));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(causes_.ask(0, 400ms, now_ += 1s));
+  causes_.says(0, {}, now_);
+  EXPECT_TRUE(causes_.ask(0, 400ms, now_)) << "it has answered";
+  operate(1, 1s, 0ms, 0ms);
+  EXPECT_TRUE(causes_.ask(0, 400ms, now_)) << "it has contributed";
+}
+
+TEST_F(LateCausesTest, AnotherChildTellsWhyAChildDoesNotAnswer) {
+  for (int i = 0; i < 3; ++i) operate(1, 100ms, 2ms, 0ms);
+  EXPECT_FALSE(causes_.ask_others(0, now_)) << "nobody has asked it";
+  ASSERT_TRUE(causes_.ask(0, 400ms, now_));
+  EXPECT_FALSE(causes_.ask_others(0, now_ + witness_after(0) - 1ms));
+  EXPECT_TRUE(causes_.ask_others(0, now_ += witness_after(0)));
+  EXPECT_FALSE(causes_.ask_others(0, now_)) << "asked just now";
+  now_ += 300ms;
+  EXPECT_TRUE(causes_.ask_others(0, now_));
+  EXPECT_EQ(cause(800ms), LateCause::silent);
+  causes_.seen(0, {.processor_wait = 95}, now_);
+  EXPECT_EQ(cause(800ms), LateCause::no_cpu);
+  causes_.seen(0, {.processor_wait = 10}, now_);
+  EXPECT_EQ(cause(800ms), LateCause::silent);
+  causes_.seen(0, {.stopped = true, .processor_wait = 95}, now_);
+  EXPECT_EQ(cause(800ms), LateCause::silent);
+  causes_.seen(0, {.processor_wait = 95}, now_);
+  for (const std::uint32_t child : {1U, 2U}) causes_.says(child, {.troubles = {.processor_wait = 90}}, now_);
+  EXPECT_EQ(cause(800ms), LateCause::silent) << "all children wait for processors";
+  causes_.says(0, {.idle = true}, now_);
+  EXPECT_EQ(cause(800ms), LateCause::not_called) << "it has answered";
+  EXPECT_FALSE(causes_.ask_others(0, now_ + 10s));
+}
+
+TEST_F(LateCausesTest, OthersAreAskedAFewTimesAboutOneQuestion) {
+  ASSERT_TRUE(causes_.ask(0, 400ms, now_));
+  std::uint32_t asked = 0;
+  for (int i = 0; i < 1000; ++i) asked += causes_.ask_others(0, now_ += 100ms) ? 1U : 0U;
+  EXPECT_EQ(asked, kWitnessQuestionsMax);
 }
 
 TEST_F(LateCausesTest, AWaitAsLongAsTheLagsBeforeIsALateCall) {

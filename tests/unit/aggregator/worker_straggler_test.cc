@@ -112,6 +112,25 @@ TEST_F(WorkerStraggler, ARankThatLivesAndHasNotCalledIsNamedWithThisCause) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks[rank]->words_wanted, 0U) << "rank " << rank;
 }
 
+TEST_F(WorkerStraggler, ARankThatDoesNotAnswerIsAskedOnceAndOthersTellWhatTheySee) {
+  Host& root = aggregator("root", 64U << 20, noting());
+  const auto ranks = lane_of(root, 4);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  ASSERT_TRUE(run_until([&] { return ranks[1]->seen_wanted == std::vector<std::uint32_t>{3, 3}; }));
+  FrameHeader word;
+  word.type = FrameType::ask;
+  word.count = encode(Sighting{.processor_wait = 97});
+  for (word.segment = 3; word.segment < 100; word.segment += 50) ranks[1]->send(word);
+  ASSERT_TRUE(run_until([&] { return !notices_->empty(); }));
+  EXPECT_EQ(notices_->at(0).who, "rank 3");
+  EXPECT_EQ(notices_->at(0).cause, LateCause::no_cpu);
+  network_.run_for(60s);
+  EXPECT_EQ(ranks[3]->words_wanted, 1U);
+  EXPECT_TRUE(ranks[3]->seen_wanted.empty());
+  EXPECT_EQ(ranks[0]->seen_wanted.size(), kWitnessQuestionsMax);
+  EXPECT_EQ(root.worker->metrics().asked, 0U);
+}
+
 TEST_F(WorkerStraggler, TheLeafNamesTheRankAndTheRootNamesTheLeaf) {
   Host& left = aggregator("left", 64U << 20, noting());
   Host& right = aggregator("right", 64U << 20, noting());

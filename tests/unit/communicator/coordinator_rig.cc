@@ -37,7 +37,10 @@ void RecordingOutput::broadcast(const ControlMessage& message) {
 }
 
 void RecordingOutput::send(std::uint32_t rank, const ControlMessage& message) {
-  if (rank == 0) record_.add(line_of(message) + " to each");
+  if (message.type == FrameType::inquiry)
+    record_.add(line_of(message) + " of " + std::to_string(rank) + " about " + std::to_string(message.value - 1));
+  else if (rank == 0)
+    record_.add(line_of(message) + " to each");
   sent.emplace_back(rank, message);
 }
 

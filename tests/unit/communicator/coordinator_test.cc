@@ -548,9 +548,34 @@ TEST(Coordinator, AsksTheRanksAboutAnOperationThatNoTreeCarries) {
   rig.wait(10ms);
   EXPECT_TRUE(told.empty()) << "it has stood still for less than a second";
   waiting.wait.time = LateInquiry::kAfter;
+  rig.wait(20ms);
+  EXPECT_NE(rig.said().find("inquiry 3"), std::string::npos) << "it asks again";
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) rig.from(rank, Rig::progress(3, {.called = rank != 1}));
   rig.wait(10ms);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_TRUE(told[0].starts_with("rank 1")) << told[0];
+}
+
+TEST(Coordinator, AsksTheWitnessesOfARankThatDoesNotAnswer) {
+  CoordinatorSettings settings = Rig::usual();
+  std::vector<std::string> told;
+  settings.waits = [&] {
+    return std::optional(CoordinatorSettings::Waiting{.by_trees = false, .wait = {.operation = 3, .time = 1s}});
+  };
+  settings.witnesses = [](std::uint32_t rank) { return std::vector<std::uint32_t>{rank - 1}; };
+  settings.tell_late = [&](const std::string& line, bool) { told.push_back(line); };
+  Rig rig(settings);
+  rig.bring_to(At::resting);
+  rig.wait(10ms);
+  static_cast<void>(rig.said());
+  for (const std::uint32_t rank : {0U, 1U}) rig.from(rank, Rig::progress(3, {.called = true}));
+  rig.wait(witness_after(0));
+  EXPECT_NE(rig.said().find("inquiry 3 of 1 about 2"), std::string::npos);
+  rig.from(1, Rig::progress(3, {.sighting = Sighting{.rank = 2, .processor_wait = 90}}));
+  rig.wait(LateInquiry::kAnswerLimit);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].starts_with("rank 2")) << told[0];
+  EXPECT_NE(told[0].find("waits for a processor"), std::string::npos) << told[0];
 }
 
 TEST(Coordinator, AsksTheRanksWhenAnotherRankSaysThatItWaits) {

@@ -35,6 +35,7 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
     return transport::Accept{bytes_};
   }
   void on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte>) override {
+    if (header.type == FrameType::ask && tells_word(header.count)) ++words;
     if (header.type == FrameType::contribution) contributions.push_back(header);
     if (header.type == FrameType::join) say({.type = FrameType::ready}, 0);
   }
@@ -51,6 +52,7 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
     return result;
   }
   std::vector<FrameHeader> contributions;
+  std::size_t words = 0;
   std::optional<Error> closed;
 
  private:
@@ -105,7 +107,8 @@ class LaneLinkTest : public testing::Test {
                                 .epoch = 3,
                                 .one_level = one_level,
                                 .rates_known = rates_known,
-                                .trace = trace_};
+                                .trace = trace_,
+                                .troubles = std::make_shared<OwnTroubles>()};
     lane_ = std::make_unique<LaneLink>(caller_, descriptor, settings);
     listener_ = *network_.transport("aggregator").listen({"aggregator", 7471}, aggregator_);
     lane_->connect(network_.transport("rank"), 5s);
@@ -151,6 +154,13 @@ TEST_F(LaneLinkTest, ATraceHasTheMomentsOfSegments) {
     EXPECT_EQ(e.member, 1U);
     EXPECT_EQ(e.bytes, kSum.count * sizeof(std::int32_t));
   }
+}
+
+TEST_F(LaneLinkTest, AFloodOfQuestionsGetsAFewAnswers) {
+  for (int i = 0; i < 10'000; ++i) aggregator_.say({.type = FrameType::alive, .count = kWantsWord}, 0);
+  settle();
+  EXPECT_GE(aggregator_.words, OwnTroubles::kAnswersMax);
+  EXPECT_LE(aggregator_.words, 10 * OwnTroubles::kAnswersMax) << "in some seconds of a busy machine";
 }
 
 TEST_F(LaneLinkTest, ContributesAWindowAndTakesResultsInSequence) {

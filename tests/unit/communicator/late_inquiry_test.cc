@@ -106,7 +106,77 @@ TEST_F(LateInquiryTest, AsksEarlyAndNamesTheRankAfterASecond) {
   EXPECT_THAT(lines_, IsEmpty());
   now_ += 100ms;
   EXPECT_EQ(tick(waits(LateInquiry::kAfter)), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty()) << "it may have called since";
+  EXPECT_EQ(tick(waits(LateInquiry::kAfter)), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 2);
+  EXPECT_EQ(tick(waits(LateInquiry::kAfter)), std::nullopt);
   EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1000 ms (it has not called the operation); 3 others wait"));
+}
+
+TEST_F(LateInquiryTest, ARankThatHasCalledSinceTheEarlyQuestionIsNotNamed) {
+  EXPECT_EQ(tick(Wait{kLateOperation, LateInquiry::kAskAfter}), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, rank != 2);
+  now_ += 700ms;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (std::uint32_t rank = 0; rank < kLateRanks; ++rank) answer(rank, true);
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(LateInquiryTest, ARankThatHasNotAnsweredTheEarlyQuestionIsNamedAfterASecond) {
+  EXPECT_EQ(tick(Wait{kLateOperation, LateInquiry::kAskAfter}), kLateOperation);
+  for (const std::uint32_t rank : {0U, 1U, 3U}) answer(rank, true);
+  now_ += 700ms;
+  EXPECT_EQ(tick(Wait{kLateOperation, LateInquiry::kAfter}), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1000 ms (nothing comes from it); 3 others wait"));
+}
+
+TEST_F(LateInquiryTest, RanksThatWaitInAnEarlierOperationAreNotLate) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  for (const std::uint32_t rank : {0U, 1U, 2U})
+    inquiry_.on_progress(rank, kLateOperation, {.called = rank == 0, .oldest = kLateOperation - (rank == 0 ? 0 : 1)});
+  now_ += LateInquiry::kAnswerLimit;
+  EXPECT_EQ(tick(wait_), std::nullopt);
+  EXPECT_THAT(lines_, ElementsAre("rank 3 is late by 1200 ms (nothing comes from it); 3 others wait"));
+}
+
+TEST_F(LateInquiryTest, WitnessesTellWhyARankDoesNotAnswer) {
+  const auto see = [this](std::uint32_t rank, bool stopped, std::uint8_t processor_wait) {
+    inquiry_.on_progress(1, kLateOperation,
+                         {.sighting = Sighting{.rank = rank, .stopped = stopped, .processor_wait = processor_wait}});
+  };
+  const auto inquire_and_see = [&](bool stopped, std::uint8_t processor_wait) {
+    EXPECT_EQ(tick(wait_), kLateOperation);
+    EXPECT_THAT(inquiry_.unheard(now_), IsEmpty()) << "the answers are under way";
+    for (const std::uint32_t rank : {0U, 1U, 3U}) answer(rank, true);
+    EXPECT_THAT(inquiry_.unheard(now_ += witness_after(0)), ElementsAre(2U));
+    EXPECT_THAT(inquiry_.unheard(now_), IsEmpty()) << "asked just now";
+    EXPECT_EQ(inquiry_.operation(), kLateOperation);
+    see(2, stopped, processor_wait);
+    see(kLateRanks, false, 100);
+    now_ += LateInquiry::kAnswerLimit;
+    EXPECT_EQ(tick(wait_), std::nullopt);
+    EXPECT_EQ(tick(std::nullopt), std::nullopt);
+    now_ += LateLog::kPause;
+  };
+  inquire_and_see(false, 90);
+  EXPECT_EQ(lines_.at(0), "rank 2 is late by 1200 ms (its thread waits for a processor); 3 others wait");
+  inquire_and_see(true, 0);
+  EXPECT_EQ(lines_.at(2), "rank 2 is late by 1200 ms (nothing comes from it); 3 others wait");
+  inquire_and_see(false, 10);
+  EXPECT_EQ(lines_.at(4), "rank 2 is late by 1200 ms (nothing comes from it); 3 others wait");
+}
+
+TEST_F(LateInquiryTest, WitnessesAreAskedAFewTimesAboutAFewRanks) {
+  EXPECT_EQ(tick(wait_), kLateOperation);
+  std::uint32_t questions = 0;
+  for (int i = 0; i < 1000; ++i) questions += inquiry_.unheard(now_ += 100ms).empty() ? 0U : 1U;
+  EXPECT_EQ(questions, kWitnessQuestionsMax);
+  LateInquiry larger({.members = 9, .ranks = 9, .name_of = [](std::uint32_t) { return ""; }},
+                     [](const std::string&, bool) {});
+  EXPECT_EQ(larger.tick(wait_, now_), kLateOperation);
+  EXPECT_THAT(larger.unheard(now_ + 1s), IsEmpty()) << "nine ranks are silent";
 }
 
 TEST_F(LateInquiryTest, ARankThatIsMissingInTwoOperationsIsNamedBeforeASecond) {

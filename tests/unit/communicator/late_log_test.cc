@@ -35,6 +35,18 @@ TEST_F(LateLogTest, ALateRankIsNamedOnceUntilItIsOnTimeAgain) {
   EXPECT_THAT(take({}), IsEmpty());
 }
 
+TEST_F(LateLogTest, TheCauseOfARankThatWasSilentIsToldOnceWhenItIsKnown) {
+  const auto late = [](LateCause cause) { return std::vector<LateRank>{{.rank = 37, .lag = 812ms, .cause = cause}}; };
+  EXPECT_THAT(take(late(LateCause::silent)),
+              ElementsAre("warn: rank 37 on host node-5 is late by 812 ms (nothing comes from it); 63 others wait"));
+  EXPECT_THAT(take(late(LateCause::silent)), IsEmpty());
+  EXPECT_THAT(take(late(LateCause::unknown)), IsEmpty());
+  EXPECT_THAT(take(late(LateCause::no_cpu)),
+              ElementsAre("warn: rank 37 on host node-5 is still late (its thread waits for a processor)"));
+  EXPECT_THAT(take(late(LateCause::silent)), IsEmpty());
+  EXPECT_THAT(take(late(LateCause::lossy_link)), IsEmpty());
+}
+
 TEST_F(LateLogTest, NamesThatComeAndGoCauseOneWarningInTenSeconds) {
   std::size_t warnings = 0;
   for (std::uint32_t i = 0; i < 100; ++i, now_ += 100ms) {

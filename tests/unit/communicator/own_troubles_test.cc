@@ -74,6 +74,22 @@ TEST_F(OwnTroublesTest, AWordThatIsWantedCountsTheTimeSinceTheLastPeriod) {
   EXPECT_EQ(troubles_.current().processor_wait, 0);
 }
 
+TEST_F(OwnTroublesTest, ManyQuestionsReadTheCountersFourTimesASecond) {
+  wait_of(files_.main_thread, 0s);
+  static_cast<void>(look());
+  wait_of(files_.main_thread, 200ms);
+  EXPECT_EQ(troubles_.until(now_ + 400ms).processor_wait, 50);
+  wait_of(files_.main_thread, 400ms);
+  EXPECT_EQ(troubles_.until(now_ + 400ms + OwnTroubles::kPeriod / 2 - 1ms).processor_wait, 50) << "as it was before";
+  EXPECT_EQ(troubles_.until(now_ + 400ms + OwnTroubles::kPeriod / 2).processor_wait, 61);
+}
+
+TEST_F(OwnTroublesTest, AFloodOfQuestionsGetsAFewAnswersASecond) {
+  std::uint32_t answers = 0;
+  for (int i = 0; i < 3000; ++i) answers += troubles_.may_answer(now_ += 1ms) ? 1U : 0U;
+  EXPECT_EQ(answers, 3 * OwnTroubles::kAnswersMax);
+}
+
 TEST_F(OwnTroublesTest, LooksOnlyTwiceASecond) {
   wait_of(files_.main_thread, 0s);
   static_cast<void>(look());
@@ -132,6 +148,20 @@ TEST_F(OwnTroublesTest, ErrorsOfNetworkDevicesAreATrouble) {
   EXPECT_EQ(troubles_.current().device_errors, 100);
 }
 
+TEST_F(OwnTroublesTest, TheErrorsOfTheLastOfManyDevicesCount) {
+  const auto write_devices = [this](std::uint64_t errors) {
+    std::string text = "Inter-|   Receive\n face |bytes\n";
+    for (int device = 0; device < 200; ++device)
+      text += "  veth" + std::to_string(device) + ":  9 9 0 7 7 7 7 7 9 9 0 7 7 7 7 7\n";
+    write(files_.devices, text + "  mlx0:  9 9 " + std::to_string(errors) + " 7 7 7 7 7 9 9 0 7 7 7 7 7\n");
+  };
+  write_devices(0);
+  static_cast<void>(look());
+  write_devices(7);
+  EXPECT_TRUE(look());
+  EXPECT_EQ(troubles_.current().device_errors, 7);
+}
+
 TEST_F(OwnTroublesTest, FilesThatAreMissingOrBrokenGiveNoTroubles) {
   for (const char* text : {"", "x y z\n", "1\n", "Tcp: OutSegs\nTcp: 1 2\n"}) {
     for (const std::string& file : {files_.main_thread, files_.tcp, files_.devices}) write(file, text);
@@ -175,6 +205,13 @@ TEST(RankTroublesText, TravelInOneNumber) {
     EXPECT_EQ(decode_word(count).idle, idle);
   }
   EXPECT_FALSE(tells_word(0));
+  EXPECT_FALSE(tells_sighting(encode(RankWord{.troubles = troubles, .idle = true})));
+  for (const bool stopped : {false, true}) {
+    const Sighting sighting{.rank = 5, .stopped = stopped, .processor_wait = 87};
+    EXPECT_TRUE(tells_sighting(encode(sighting)));
+    EXPECT_EQ(decode_sighting(encode(sighting), 5), sighting);
+  }
+  EXPECT_EQ(decode_sighting(UINT64_MAX, 7), (Sighting{.rank = 7, .stopped = true, .processor_wait = 100}));
   EXPECT_EQ(decode_word(UINT64_MAX).troubles,
             (RankTroubles{.processor_wait = 100, .sent_again = 100, .device_errors = 100}));
 }

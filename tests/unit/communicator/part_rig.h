@@ -39,6 +39,7 @@ class PartTest : public testing::Test {
     settings.host_id = "node-" + std::to_string(rank);
     settings.timeout = std::chrono::seconds(100);
     settings.id.root = {"rank-0", 7471};
+    settings.neighbours = std::make_shared<Neighbours>();
     return settings;
   }
   explicit PartTest(std::uint32_t rank = 1, std::uint32_t nranks = 4)

@@ -1,6 +1,11 @@
 // Each time limit, in virtual time; and rank 0's part when ranks call different operations.
 #include "client/communicator/stall_watch.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
 #include "tests/unit/communicator/part_rig.h"
 
 namespace tributary::client {
@@ -188,6 +193,31 @@ TEST_F(StallWatchTest, AnswersAnInquiryWithWhatItKnows) {
   inquire(1);
   progress = decode_progress(whole_.to_rank_0.back().body);
   EXPECT_FALSE(progress->called || progress->signature_known);
+}
+
+TEST_F(StallWatchTest, TellsWhatItSeesOfARankOfItsHost) {
+  const auto ask_about = [this](std::uint64_t rank) {
+    watch_.on_inquiry({.type = FrameType::inquiry, .operation = 3, .value = rank + 1});
+  };
+  ask_about(2);
+  EXPECT_EQ(told(FrameType::progress), 0U) << "it sees nobody";
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    while (true) pause();
+  }
+  ASSERT_EQ(kill(child, SIGSTOP), 0);
+  ASSERT_EQ(waitpid(child, nullptr, WUNTRACED), child);
+  shared_.settings.neighbours->learn(2, child);
+  ask_about(2);
+  ask_about(3);
+  ask_about(UINT64_MAX - 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ASSERT_EQ(told(FrameType::progress), 1U);
+  const auto progress = decode_progress(whole_.to_rank_0.back().body);
+  ASSERT_TRUE(progress && progress->sighting);
+  EXPECT_EQ(*progress->sighting, (Sighting{.rank = 2, .stopped = true}));
 }
 
 TEST_F(StallWatchTest, TellsWhoCalledWhat) {
