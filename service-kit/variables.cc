@@ -25,6 +25,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "TRIBUTARY_FLIGHT_RECORD",
     "TRIBUTARY_GPUDIRECT",
     "TRIBUTARY_HANG_AFTER",
+    "TRIBUTARY_LATE_RANKS",
     "TRIBUTARY_HOST_ID",
     "TRIBUTARY_IFNAME",
     "TRIBUTARY_IO_THREADS",

@@ -201,6 +201,7 @@ Status Daemon::start_workers() {
                               .pulse = {.limit = settings_.hang_after},
                               .link_keys = link_keys_,
                               .changed = changed_,
+                              .late_ranks = settings_.late_ranks,
                               .traced_segments_max = TraceRecorder::segments_max_of_worker(settings_.workers),
                               .on_straggler = [this](const StragglerNotice& notice) { straggler_log_.note(notice); }};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);

@@ -31,6 +31,7 @@ struct Settings {
   std::string transport = "tcp";
   bool shared_memory = true;
   std::uint64_t map_max = 8ULL << 30;
+  bool late_ranks = true;
   std::vector<Endpoint> listen{{"0.0.0.0", 7471}};  // one address for each device
   Endpoint http_listen{"0.0.0.0", 7472};
   std::vector<std::string> advertise;  // empty, or one address for each address of `listen`

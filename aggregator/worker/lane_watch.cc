@@ -8,7 +8,8 @@
 namespace tributary::aggregator {
 
 LaneWatch::LaneWatch(const TokenClaims& claims, const WorkerSettings& settings, WorkerMetrics& metrics)
-    : claims_(claims),
+    : compares_(claims.children > 1 && settings.late_ranks),
+      claims_(claims),
       settings_(settings),
       metrics_(metrics),
       lag_(claims.children, claims.window),
@@ -23,6 +24,7 @@ LaneWatch::~LaneWatch() {
 }
 
 LaneWatch::Questions LaneWatch::look(TimePoint now) {
+  if (!compares_) return {};
   const LaneLag::Wait wait = lag_.oldest();
   straggler_.look(now, wait.missing, wait.missing != 0 ? now - wait.latest : std::chrono::nanoseconds::zero());
   const Questions asked = to_ask(wait, now);
@@ -38,7 +40,7 @@ LaneWatch::Questions LaneWatch::look(TimePoint now) {
 /// Only a rank is asked: an aggregator that is late waits for a rank below it.
 LaneWatch::Questions LaneWatch::to_ask(const LaneLag::Wait& wait, TimePoint now) {
   Questions asked;
-  for (std::uint64_t rest = compares() ? wait.missing : 0; rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = wait.missing; rest != 0; rest &= rest - 1) {
     const auto child = static_cast<std::uint32_t>(std::countr_zero(rest));
     if (!ranks_[child]) continue;
     const std::uint64_t bit = std::uint64_t{1} << child;

@@ -30,7 +30,7 @@ class LaneWatch {
     ranks_[child] = rank;
   }
   /// True if there are children to compare. Then note each contribution that the lane has accepted.
-  [[nodiscard]] bool compares() const noexcept { return names_.size() > 1; }
+  [[nodiscard]] bool compares() const noexcept { return compares_; }
   void contributed(std::uint32_t child, std::uint64_t sequence, std::uint64_t operation, TimePoint now) noexcept {
     causes_.contributed(child, operation, lag_.contributed(child, sequence, now, metrics_.lag), now);
     progress_.contributed(child, operation);
@@ -62,6 +62,7 @@ class LaneWatch {
   void tell(std::uint32_t child, bool late, TimePoint now);
   [[nodiscard]] LateCause cause(std::uint32_t child, TimePoint now) const noexcept;
 
+  const bool compares_;
   const TokenClaims& claims_;
   const WorkerSettings& settings_;
   WorkerMetrics& metrics_;

@@ -53,6 +53,7 @@ struct WorkerSettings {
   LanePulseSettings pulse{};                                  // settings of the pulse of parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // keys of the transport, if it seals packets
   std::shared_ptr<ChangedRecords> changed{};                  // where to note changed records; nullptr: nowhere
+  bool late_ranks = true;                                     // looks for late children
   std::uint32_t traced_segments_max = 65536;                  // most moments of segments that a trace keeps
   /// Called on the worker's thread when a child becomes late, and when it is on time again. May be empty.
   std::function<void(const StragglerNotice&)> on_straggler{};

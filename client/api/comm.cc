@@ -184,13 +184,16 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.flight_record = std::make_shared<FlightRecord>(FlightOrigin{
       .job = settings.job, .host = settings.host_id, .group = public_name(id), .rank = rank, .nranks = nranks});
   s.segment_trace = std::shared_ptr<SegmentTrace>(s.flight_record, &s.flight_record->segments());
-  s.troubles = std::make_shared<OwnTroubles>();
-  s.neighbours = std::make_shared<Neighbours>();
+  s.late_ranks = settings.late_ranks;
+  if (settings.late_ranks) {
+    s.troubles = std::make_shared<OwnTroubles>();
+    s.neighbours = std::make_shared<Neighbours>();
+  }
   parts.flight_folder = settings.flight_record;
   parts.statistics_folder = settings.statistics;
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
-  count_packets(*s.troubles, rank == 0 ? parts.meeting->transport() : *parts.transport);
+  if (s.troubles) count_packets(*s.troubles, rank == 0 ? parts.meeting->transport() : *parts.transport);
   const std::string& address = rank == 0 ? id.root.host : s.listen.host;
   s.link_rate = settings.link_rate != 0 ? settings.link_rate : transport::link_rate_of(address);
   return parts;

@@ -417,6 +417,10 @@ std::vector<Setting> make_settings() {
       {{"flight_record", "TRIBUTARY_FLIGHT_RECORD", "none", "the path of a folder",
         "A rank whose communicator fails writes its last operations to a file in this folder."},
        [](ClientSettings& s, std::string_view value) { return set_file(s.flight_record, value); }},
+      {{"late_ranks", "TRIBUTARY_LATE_RANKS", "auto", "auto or off",
+        "off: this rank looks for no late rank, and tells others nothing about itself that would explain its lateness. "
+        "An aggregator has a setting of the same name."},
+       [](ClientSettings& s, std::string_view value) { return set_auto_or_off(s.late_ranks, value); }},
       {{"statistics", "TRIBUTARY_STATISTICS", "none", "the path of a folder",
         "At the end of each communicator, its rank 0 writes a file with statistics to this folder."},
        [](ClientSettings& s, std::string_view value) { return set_file(s.statistics, value); }},

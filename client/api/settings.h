@@ -32,6 +32,7 @@ struct ClientSettings {
   TuningMode tuning = TuningMode::automatic;               // the way to choose between trees and fallback
   std::string tuning_file;                                 // for TuningMode::table; only rank 0 reads it
   bool local = true;                                       // the ranks of one host reduce in shared memory
+  bool late_ranks = true;                                  // looks for late ranks
   bool shared_memory = true;                               // over tcp: shares memory with processes of this host
   tuning::AttachUse attach = tuning::AttachUse::if_quick;  // cross-memory attach between ranks of a host
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory

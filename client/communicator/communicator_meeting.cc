@@ -82,18 +82,20 @@ void Communicator::start_coordinator() {
         policy_for(shared_.settings, membership_.directory(), tuning::shape_of(trees), shared_.staging_gbytes));
   };
   settings.traffic = [this] { return traffic_of(info()); };
-  settings.waits = [this]() -> std::optional<CoordinatorSettings::Waiting> {
-    const Operation* const first = operations_.first_unfinished();
-    if (first == nullptr || !shared_.clock.waited(first->called_at, kMayBeLate)) return std::nullopt;
-    return CoordinatorSettings::Waiting{.by_trees = first->in_trees(),
-                                        .wait = {first->number, stalls_.still_for(*first)}};
-  };
-  settings.tell_late = [this](const std::string& line, bool late) {
-    if (on_late) on_late(shared_.log_prefix() + line, late);
-  };
-  settings.witnesses = [witnesses = membership_.directory().witnesses()](std::uint32_t rank) {
-    return witnesses.of(rank);
-  };
+  if (shared_.settings.late_ranks) {
+    settings.waits = [this]() -> std::optional<CoordinatorSettings::Waiting> {
+      const Operation* const first = operations_.first_unfinished();
+      if (first == nullptr || !shared_.clock.waited(first->called_at, kMayBeLate)) return std::nullopt;
+      return CoordinatorSettings::Waiting{.by_trees = first->in_trees(),
+                                          .wait = {first->number, stalls_.still_for(*first)}};
+    };
+    settings.tell_late = [this](const std::string& line, bool late) {
+      if (on_late) on_late(shared_.log_prefix() + line, late);
+    };
+    settings.witnesses = [witnesses = membership_.directory().witnesses()](std::uint32_t rank) {
+      return witnesses.of(rank);
+    };
+  }
   settings.rates_changed = [this](const PathRates& rates) {
     if (!trees_.in_use()) return;
     tuning::TreeShape shape = tuning::shape_of(trees_.trees()->descriptor);

@@ -43,7 +43,7 @@ local::GroupSettings LocalPath::group_settings() const {
   group.host = settings.host_id;
   group.attach = settings.attach;
   group.crowded = settings.nranks > local::usable_cores();
-  group.late = late_;
+  if (settings.late_ranks) group.late = late_;
   return group;
 }
 

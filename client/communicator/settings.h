@@ -57,6 +57,7 @@ struct CommunicatorSettings {
   tuning::AttachUse attach = tuning::AttachUse::if_quick;
   std::function<void()> local_left_alone{};  // the callback `left_alone` of CallQueue
   bool manager_configured = false;
+  bool late_ranks = true;                            // this rank looks for late ranks
   std::shared_ptr<transport::LinkKeys> link_keys{};  // keys of the transport, if it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration

@@ -122,6 +122,12 @@ std::string LocalCluster::shared_memory() {
   return wanted != nullptr && std::string_view(wanted) == "off" ? "\nshared_memory: off" : "";
 }
 
+/// Returns the aggregators' setting: the same as the ranks'.
+std::string LocalCluster::late_ranks() {
+  const char* const wanted = std::getenv("TRIBUTARY_LATE_RANKS");
+  return wanted != nullptr && std::string_view(wanted) == "off" ? "\nlate_ranks: off" : "";
+}
+
 /// Returns the aggregators' limit: the same as the ranks' limit, so that one variable is enough for a slow machine.
 std::string LocalCluster::hang_after() {
   const char* const wanted = std::getenv("TRIBUTARY_HANG_AFTER");
@@ -210,7 +216,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
       "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
       "\nlisten: \"" + data_addresses(placed) + "\"\nhttp_listen: " + to_string(Endpoint{address_of(placed.host), 0}) +
       "\nworkers: " + std::to_string(workers) + "\nlog_level: " + settings_.log_level + security() + shared_memory() +
-      hang_after() + rdma_settings() + dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
+      late_ranks() + hang_after() + rdma_settings() + dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back(
       {.name = placed.name,

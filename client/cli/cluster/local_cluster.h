@@ -73,6 +73,7 @@ class LocalCluster {
   [[nodiscard]] static std::string transport();
   [[nodiscard]] static std::string security();
   [[nodiscard]] static std::string shared_memory();
+  [[nodiscard]] static std::string late_ranks();
   [[nodiscard]] static std::string hang_after();
   [[nodiscard]] static std::string rdma_settings();
   [[nodiscard]] std::string dpdk_settings(std::uint32_t workers) const;

@@ -131,6 +131,17 @@ TEST_F(WorkerStraggler, ARankThatDoesNotAnswerIsAskedOnceAndOthersTellWhatTheySe
   EXPECT_EQ(root.worker->metrics().asked, 0U);
 }
 
+TEST_F(WorkerStraggler, AnAggregatorThatLooksForNobodyNamesNobody) {
+  WorkerSettings settings = noting();
+  settings.late_ranks = false;
+  Host& root = aggregator("root", 64U << 20, settings);
+  const auto ranks = lane_of(root, 4);
+  for (int i = 0; i < 2; ++i) operate(ranks, 2, 812ms);
+  EXPECT_TRUE(notices_->empty());
+  EXPECT_EQ(ranks[2]->words_wanted, 0U);
+  EXPECT_EQ(root.worker->lanes().at(0).of_children.at(2).lag.contributions, 0U);
+}
+
 TEST_F(WorkerStraggler, TheLeafNamesTheRankAndTheRootNamesTheLeaf) {
   Host& left = aggregator("left", 64U << 20, noting());
   Host& right = aggregator("right", 64U << 20, noting());
