@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
+#include <thread>
 #include <vector>
 
 #include "client/plugins/nccl/collective/collnet.h"
 #include "tests/system/nccl/granting_manager.h"
 #include "tests/system/nccl/listening.h"
+#include "tributary/tributary.h"
 
 namespace tributary::nccl {
 namespace {
@@ -104,6 +107,29 @@ TEST(ConnectLimit, EndsCollNetsConnectWhenARankDoesNotCome) {
   EXPECT_EQ(comm, nullptr);
   EXPECT_GE(Clock::now() - begin, seconds(1));
   EXPECT_LT(Clock::now() - begin, seconds(30)) << "TRIBUTARY_TIMEOUT is 300 s";
+  for (void* const one : listening) EXPECT_EQ(collnet::close_listen(one), success);
+}
+
+// The other rank ends the ranks' first call, and then gives up as if its time were over.
+TEST(ConnectLimit, EndsCollNetsConnectOnAllRanksWhenOneOfThemGivesUpAtTheLastMoment) {
+  const GrantingManager manager;
+  std::array<HandleBytes, 2> handles{};
+  std::array<void*, 2> listening{};
+  for (std::size_t i = 0; i < 2; ++i) ASSERT_EQ(collnet::listen(0, handles[i].data(), &listening[i]), success);
+  std::thread late([&] {
+    tributary_unique_id id{};
+    std::memcpy(&id, handles[0].data(), sizeof id);
+    tributary_comm* comm = nullptr;
+    if (tributary_comm_init_rank(&comm, 2, &id, 1) != TRIBUTARY_OK) return;  // rank 0 has given up before
+    std::array<std::uint64_t, 2> rates{};
+    (void)tributary_all_reduce(rates.data(), rates.data(), 2, TRIBUTARY_UINT64, TRIBUTARY_MAX, comm, nullptr);
+    EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK);
+  });
+  std::array<void*, 2> all{handles[0].data(), handles[1].data()};
+  void* comm = nullptr;
+  EXPECT_NE(collnet::connect(all.data(), 2, 0, listening[0], &comm), success);
+  EXPECT_EQ(comm, nullptr);
+  late.join();
   for (void* const one : listening) EXPECT_EQ(collnet::close_listen(one), success);
 }
 

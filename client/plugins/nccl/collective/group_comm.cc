@@ -57,6 +57,15 @@ tributary_status exchange(tributary_comm* comm, LinkRates& rates, const ConnectL
   return started != TRIBUTARY_OK ? started : tributary_wait(request, limit.rest_ns());
 }
 
+/// Returns true on all ranks or on none. A rank that has given up exchange() when its time was over, at the moment in
+/// which the other ranks ended it, does not come here but aborts. A rank that is here no longer gives up: it waits for
+/// the other ranks, each of which comes or aborts within its own time.
+bool all_go_on(tributary_comm* comm) {
+  if (tributary_barrier(comm, nullptr) == TRIBUTARY_OK) return true;
+  warn(std::string("the group did not come up whole, because another rank gave up: ") + tributary_last_error(comm));
+  return false;
+}
+
 /// Waits until every rank has come, and compares the link rates. Returns true if all ranks met and all rates are equal.
 /// All ranks get the same answer. `rates` must live until the communicator has ended.
 bool meets_alike(tributary_comm* comm, LinkRates& rates, const ConnectLimit& limit) {
@@ -70,7 +79,7 @@ bool meets_alike(tributary_comm* comm, LinkRates& rates, const ConnectLimit& lim
   }
   const auto& greatest = rates.greatest;
   const std::uint64_t least = UINT64_MAX - greatest[1];
-  if (least == greatest[0]) return true;
+  if (least == greatest[0]) return all_go_on(comm);
   warn("CollNet stays off: the nodes' links have rates from " + std::to_string(least / 1'000'000) + " to " +
        std::to_string(greatest[0] / 1'000'000) +
        " Mbit/s (0: not known), so their tuners would choose differently; set " +
