@@ -65,6 +65,7 @@ class Contestant:
     shared_memory: bool = False
     network: bool = True
     default: bool = True  # it takes part where --contestants names nobody
+    batch_max: int = 0  # allreduces in a sample; 0: as many as float32 allows
     build: Path | None = None  # another build folder of Tributary, whose programs it starts; None: the stage's
 
     def hosts(self) -> list[str]:
@@ -121,6 +122,30 @@ def _tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
 def _tributary_exact(stage: Stage, folder: Path) -> Iterator[Launch]:
     for launch in _tributary(stage, folder):
         yield replace(launch, environment=launch.environment | {"TRIBUTARY_NUMERICS": "exact"})
+
+
+def _of_type(launcher: Launcher, dtype: str) -> Launcher:
+    def launch(stage: Stage, folder: Path) -> Iterator[Launch]:
+        for it in launcher(stage, folder):
+            yield replace(it, environment=it.environment | {"PEERS_TYPE": dtype})
+
+    return launch
+
+
+def _small_contestants() -> Iterator[Contestant]:
+    """Sums of 16-bit floats, fast and exact, over one level, two levels, and between the ranks."""
+    for dtype in ("float16", "bfloat16"):
+        for kind, launcher in (("fast", _tributary), ("exact", _tributary_exact)):
+            for levels in (1, 2, 0):
+                yield Contestant(
+                    f"{kind}-{dtype}-{levels or 'fallback'}",
+                    f"{kind} sums of {dtype}, {levels or 'no'} level{'' if levels == 1 else 's'} of aggregators",
+                    _of_type(launcher, dtype),
+                    f"in-network-{levels}" if levels else "fallback",
+                    levels=levels,
+                    default=False,
+                    batch_max=3,  # the sums of eight ranks stay in the range of float16
+                )
 
 
 def _tributary_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
@@ -219,7 +244,9 @@ CONTESTANTS = {
         ),
         Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
         Contestant("exact-fallback", "the same with exact sums", _tributary_exact, "fallback", default=False),
+        *_small_contestants(),
         Contestant("tributary-local", "Tributary in shared memory", _tributary, "local", shared_memory=True, network=False),
+        Contestant("exact-local", "the same with exact sums", _tributary_exact, "local", shared_memory=True, network=False, default=False),
         Contestant(
             "tributary-registered",
             "Tributary in shared memory, buffers of its own allocator",

@@ -83,9 +83,10 @@ def calibrate(running: Running, size: int, seconds: float, ranks: int) -> sample
     """The first operation opens connections and makes the system map memory; a few more operations show how long they
     take."""
     running.measure(size, 1, 1, LIMIT_SECONDS)
-    batch = min(2 if size >= 1 << 20 else 8, samples.batch_max(ranks))
+    most = running.contestant.batch_max
+    batch = min(2 if size >= 1 << 20 else 8, most or samples.batch_max(ranks))
     probe = running.measure(size, 2, batch, LIMIT_SECONDS)
-    return samples.plan(min(samples.slowest(probe.seconds)) / batch, seconds, ranks)
+    return samples.plan(min(samples.slowest(probe.seconds)) / batch, seconds, ranks, most)
 
 
 def turn(running: Running, size: int, plan: samples.Plan) -> Turn:

@@ -26,9 +26,9 @@ def batch_max(ranks: int) -> int:
     return max(1, int((24 - math.log2(61 * ranks)) / math.log2(ranks)) + 1)
 
 
-def plan(seconds_per_operation: float, seconds: float, ranks: int) -> Plan:
-    """Chooses samples and batch so that they fill about `seconds`."""
-    batch = min(batch_max(ranks), max(1, math.ceil(BATCH_SECONDS / seconds_per_operation)))
+def plan(seconds_per_operation: float, seconds: float, ranks: int, most: int = 0) -> Plan:
+    """Chooses samples and batch so that they fill about `seconds`. `most`: the longest batch; 0: batch_max()."""
+    batch = min(most or batch_max(ranks), max(1, math.ceil(BATCH_SECONDS / seconds_per_operation)))
     return Plan(min(SAMPLES_MAX, max(1, round(seconds / (batch * seconds_per_operation)))), batch)
 
 

@@ -2,6 +2,7 @@
 #include "driver.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,45 +16,66 @@
 enum { kPeriod = 251, kPeriodsAtOnce = 16 };
 
 struct pattern {
-  float values[kPeriod * kPeriodsAtOnce];
+  size_t element_bytes;
+  unsigned char bytes[kPeriod * kPeriodsAtOnce * sizeof(float)];
 };
 
 /* Returns a small whole number times a power of two that depends only on the element. So all sums are exact, and blocks
-of elements span as many bits as normally distributed values. gloo_driver.py uses the same numbers. */
-static float input_of(int rank, size_t i) {
-  return ldexpf((float)(1 + (i * 7 + (size_t)rank * 13) % 61), -(int)(i % 29));
+of elements span as many bits as normally distributed values. gloo_driver.py uses the same float32. */
+static float input_of(enum element element, int rank, size_t i) {
+  const size_t mixed = i * 7 + (size_t)rank * 13;
+  if (element != kFloat32) return ldexpf((float)(1 + mixed % 7), -(int)(i % 17));
+  return ldexpf((float)(1 + mixed % 61), -(int)(i % 29));
 }
 
-static void make_input(struct pattern* pattern, int rank) {
-  for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) pattern->values[i] = input_of(rank, i % kPeriod);
+__extension__ typedef _Float16 Half;
+
+/* Writes a value that the type has without rounding. */
+static void put(struct pattern* pattern, enum element element, size_t i, float value) {
+  pattern->element_bytes = element == kFloat32 ? sizeof value : sizeof(uint16_t);
+  unsigned char* const at = pattern->bytes + i * pattern->element_bytes;
+  if (element == kFloat32) {
+    memcpy(at, &value, sizeof value);
+  } else if (element == kFloat16) {
+    const Half half = (Half)value;
+    memcpy(at, &half, sizeof half);
+  } else {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint16_t upper = (uint16_t)(bits >> 16);
+    memcpy(at, &upper, sizeof upper);
+  }
+}
+
+static void make_input(struct pattern* pattern, enum element element, int rank) {
+  for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) put(pattern, element, i, input_of(element, rank, i % kPeriod));
 }
 
 /* Computes the value after `batch` allreduces in place: the first makes the sum, and each later allreduce multiplies it
 by the number of ranks. */
-static void make_expected(struct pattern* pattern, int ranks, int batch) {
+static void make_expected(struct pattern* pattern, enum element element, int ranks, int batch) {
   const float factor = powf((float)ranks, (float)(batch - 1));
   for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) {
     float sum = 0;
-    for (int rank = 0; rank < ranks; ++rank) sum += input_of(rank, i % kPeriod);
-    pattern->values[i] = sum * factor;
+    for (int rank = 0; rank < ranks; ++rank) sum += input_of(element, rank, i % kPeriod);
+    put(pattern, element, i, sum * factor);
   }
 }
 
-static void fill(float* values, size_t count, const struct pattern* pattern) {
-  const size_t step = kPeriod * kPeriodsAtOnce;
-  for (size_t i = 0; i < count; i += step) {
-    memcpy(values + i, pattern->values, (count - i < step ? count - i : step) * sizeof *values);
-  }
+static void fill(unsigned char* values, size_t count, const struct pattern* pattern) {
+  const size_t step = kPeriod * kPeriodsAtOnce, element = pattern->element_bytes;
+  for (size_t i = 0; i < count; i += step)
+    memcpy(values + i * element, pattern->bytes, (count - i < step ? count - i : step) * element);
 }
 
 /* Returns the index of the first wrong element, or count. Compares bit by bit, because all of these sums are exact. */
-static size_t first_wrong(const float* values, size_t count, const struct pattern* expected) {
-  const size_t step = kPeriod * kPeriodsAtOnce;
+static size_t first_wrong(const unsigned char* values, size_t count, const struct pattern* expected) {
+  const size_t step = kPeriod * kPeriodsAtOnce, element = expected->element_bytes;
   for (size_t i = 0; i < count; i += step) {
     const size_t some = count - i < step ? count - i : step;
-    if (memcmp(values + i, expected->values, some * sizeof *values) == 0) continue;
+    if (memcmp(values + i * element, expected->bytes, some * element) == 0) continue;
     for (size_t j = 0; j < some; ++j)
-      if (memcmp(&values[i + j], &expected->values[j], sizeof *values) != 0) return i + j;
+      if (memcmp(values + (i + j) * element, expected->bytes + j * element, element) != 0) return i + j;
   }
   return count;
 }
@@ -88,11 +110,16 @@ struct outcome {
   int failed;
 };
 
-static void take_samples(const struct contestant* self, float* values, size_t count, int samples, int batch,
+static int all_reduce(const struct contestant* self, void* values, size_t count) {
+  if (self->all_reduce_elements != NULL) return self->all_reduce_elements(self->context, values, count);
+  return self->all_reduce(self->context, values, count);
+}
+
+static void take_samples(const struct contestant* self, void* values, size_t count, int samples, int batch,
                          struct outcome* outcome) {
   struct pattern input, expected;
-  make_input(&input, self->rank);
-  make_expected(&expected, self->ranks, batch);
+  make_input(&input, self->element, self->rank);
+  make_expected(&expected, self->element, self->ranks, batch);
   outcome->wrong_at = count;
   for (int sample = 0; sample < samples && !outcome->failed; ++sample) {
     fill(values, count, &input);
@@ -101,8 +128,7 @@ static void take_samples(const struct contestant* self, float* values, size_t co
     float together = 1;
     outcome->failed = self->all_reduce(self->context, &together, 1);
     const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
-    for (int i = 0; i < batch && !outcome->failed; ++i)
-      outcome->failed = self->all_reduce(self->context, values, count);
+    for (int i = 0; i < batch && !outcome->failed; ++i) outcome->failed = all_reduce(self, values, count);
     outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
     outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     /* This allreduce makes a rank wait before its check: other ranks may still need the processor. */
@@ -132,8 +158,8 @@ static void* allocate(const struct contestant* self, size_t bytes) {
 
 /* Returns 0, or another number when the rank cannot go on. */
 static int measure(int bench, const struct contestant* self, size_t bytes, int samples, int batch) {
-  const size_t count = bytes / sizeof(float);
-  float* values = allocate(self, bytes);
+  const size_t count = bytes / (self->element == kFloat32 ? sizeof(float) : sizeof(uint16_t));
+  void* values = allocate(self, bytes);
   double* seconds = calloc((size_t)samples, sizeof *seconds);
   if (values == NULL || seconds == NULL) {
     dprintf(bench, "failed no memory for %zu bytes\n", bytes);

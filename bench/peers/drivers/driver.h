@@ -17,6 +17,9 @@
 
 #include <stddef.h>
 
+/* The type of the measured values. */
+enum element { kFloat32, kFloat16, kBfloat16 };
+
 struct contestant {
   int rank;
   int ranks;
@@ -24,6 +27,9 @@ struct contestant {
   /* Makes the float32 sum over all ranks, in place, and returns when it is done. Returns 0, or another number after a
      failure that `why` explains. */
   int (*all_reduce)(void* context, float* values, size_t count);
+  /* The same for `element`, which the measured values have; NULL: they are float32. */
+  int (*all_reduce_elements)(void* context, void* values, size_t count);
+  enum element element;
   const char* (*why)(void* context);
   void* context;
   /* Return memory for the values (NULL if none is left), and free it. If both are NULL, the driver uses anonymous

@@ -12,6 +12,13 @@ static int all_reduce(void* context, float* values, size_t count) {
   return tributary_all_reduce(values, values, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, context, NULL) != TRIBUTARY_OK;
 }
 
+/* PEERS_TYPE names another type than float32. */
+static tributary_dtype dtype = TRIBUTARY_FLOAT32;
+
+static int all_reduce_elements(void* context, void* values, size_t count) {
+  return tributary_all_reduce(values, values, count, dtype, TRIBUTARY_SUM, context, NULL) != TRIBUTARY_OK;
+}
+
 static const char* why(void* context) {
   return tributary_last_error(context);
 }
@@ -87,6 +94,13 @@ int main(int argc, char** argv) {
   name_path(comm, path, sizeof path);
   struct contestant self = {
       .rank = rank, .ranks = ranks, .path = path, .all_reduce = all_reduce, .why = why, .context = comm};
+  const char* type = getenv("PEERS_TYPE");
+  if (type != NULL) {
+    const int half = strcmp(type, "float16") == 0;
+    self.element = half ? kFloat16 : kBfloat16;
+    dtype = half ? TRIBUTARY_FLOAT16 : TRIBUTARY_BFLOAT16;
+    self.all_reduce_elements = all_reduce_elements;
+  }
   if (getenv("PEERS_REGISTERED") != NULL) {
     self.allocate = allocate;
     self.release = release;
