@@ -229,6 +229,7 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
                                               const std::byte* data) noexcept {
   if (header.bare())
     return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
+  if (header.op == kOrderedProduct && reduces(header.collective)) return std::unexpected(Refusal::unexpected_data);
   const bool lacks_ranks = shape_.root && aggregators_ == 0 && shape_.children != shape_.ranks;
   if (is_exact(header.op) && reduces(header.collective) && lacks_ranks) return std::unexpected(Refusal::partial_exact);
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);

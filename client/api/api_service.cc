@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "client/api/arguments.h"
 #include "client/api/guard.h"
 #include "client/api/settings.h"
 #include "client/api/transports.h"
@@ -56,9 +57,10 @@ tributary_status tributary_op_supported(const tributary_config* config, tributar
     *supported = 0;
     const auto settings = load_settings(config);
     if (!settings) return report(settings.error().code, std::string(function) + ": " + settings.error().message);
-    const auto is_known = [](int value, int count) { return value >= 0 && value < count; };
-    if (!is_known(dtype, kDTypeCount) || !is_known(op, kReduceOpCount)) return TRIBUTARY_OK;
-    if (can_reduce(static_cast<ReduceOp>(op), static_cast<DType>(dtype), settings->numerics)) *supported = 1;
+    const auto known = call_op(op, settings->numerics);
+    if (!known || dtype < 0 || dtype >= kDTypeCount) return TRIBUTARY_OK;
+    const ReduceOp own = with_numerics(known->op, static_cast<DType>(dtype), known->numerics);
+    if (own != kOrderedProduct || settings->path != PathMode::in_network) *supported = 1;
     return TRIBUTARY_OK;
   });
 }

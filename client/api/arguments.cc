@@ -95,17 +95,25 @@ Status check_rank_argument(const char* function, const char* name, int value, st
 
 }  // namespace
 
+std::optional<CallOp> call_op(int op, Numerics otherwise) noexcept {
+  constexpr int kOwnNumerics = TRIBUTARY_OP_FAST | TRIBUTARY_OP_EXACT;
+  const int own = op & kOwnNumerics;
+  const int number = op & ~kOwnNumerics;
+  if (own == kOwnNumerics || number < 0 || number >= kReduceOpCount) return std::nullopt;
+  return CallOp{.op = static_cast<ReduceOp>(number),
+                .numerics = own == TRIBUTARY_OP_EXACT  ? Numerics::exact
+                            : own == TRIBUTARY_OP_FAST ? Numerics::fast
+                                                       : otherwise};
+}
+
 Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks, Numerics numerics) {
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
-  if (call.op < 0 || call.op >= kReduceOpCount) {
+  const auto op = call_op(call.op, numerics);
+  if (!op) {
     return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
-                                  std::to_string(kReduceOpCount - 1));
-  }
-  if (row_of(call.collective).reduces && !can_reduce(static_cast<ReduceOp>(call.op), *dtype, numerics)) {
-    return bad(call.function,
-               "op is TRIBUTARY_PROD of floats, whose bits depend on the order of the ranks, but this "
-               "communicator's numerics are exact; use TRIBUTARY_NUMERICS=fast");
+                                  std::to_string(kReduceOpCount - 1) +
+                                  ", with TRIBUTARY_OP_FAST or TRIBUTARY_OP_EXACT added or without");
   }
   if (has_root(call.collective)) {
     if (auto ok = check_rank_argument(call.function, "root", call.root, nranks); !ok)
@@ -121,18 +129,17 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
   const auto in_place = check_overlap(call, part, size_of(*dtype));
   if (!in_place) return std::unexpected(in_place.error());
 
-  return CheckedCall{.signature = {.collective = call.collective,
-                                   .dtype = *dtype,
-                                   .op = row_of(call.collective).reduces
-                                             ? with_numerics(static_cast<ReduceOp>(call.op), *dtype, numerics)
-                                             : static_cast<ReduceOp>(call.op),
-                                   .root = static_cast<std::uint32_t>(call.root),
-                                   .count = call.count},
-                     .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,
-                     .recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr,
-                     .in_place = *in_place,
-                     .send_bytes = part.send * size_of(*dtype),
-                     .recv_bytes = part.recv * size_of(*dtype)};
+  return CheckedCall{
+      .signature = {.collective = call.collective,
+                    .dtype = *dtype,
+                    .op = row_of(call.collective).reduces ? with_numerics(op->op, *dtype, op->numerics) : op->op,
+                    .root = static_cast<std::uint32_t>(call.root),
+                    .count = call.count},
+      .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,
+      .recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr,
+      .in_place = *in_place,
+      .send_bytes = part.send * size_of(*dtype),
+      .recv_bytes = part.recv * size_of(*dtype)};
 }
 
 std::unique_ptr<Operation> make_operation(const CheckedCall& call) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "client/communicator/message.h"
 #include "client/operation/operation.h"
@@ -36,7 +37,15 @@ struct CheckedCall {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };
-/// Checks a call. Allocates memory only for an error.
+/// The parts of a tributary_op, which may have numerics of its own.
+struct CallOp {
+  ReduceOp op = ReduceOp::sum;
+  Numerics numerics = Numerics::fast;
+};
+/// Returns the parts of an op; nullopt if it is no tributary_op. `otherwise`: the numerics of an op without its own.
+[[nodiscard]] std::optional<CallOp> call_op(int op, Numerics otherwise) noexcept;
+
+/// Checks a call. Allocates memory only for an error. `numerics`: those of the communicator.
 [[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks,
                                         Numerics numerics = Numerics::fast);
 /// Makes the operation, without its on_done.

@@ -6,6 +6,7 @@
 #include "client/communicator/communicator.h"
 #include "client/communicator/local_path.h"
 #include "client/communicator/path_report.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 
@@ -127,7 +128,8 @@ void HostPath::excuse(transport::Duration absence) noexcept {
 }
 
 bool HostPath::takes(const Operation& o) const noexcept {
-  return level_ != nullptr && hosts::Cut::can(o.signature.collective);
+  // A host could only send a part of an ordered product.
+  return level_ != nullptr && hosts::Cut::can(o.signature.collective) && o.signature.op != kOrderedProduct;
 }
 
 void HostPath::report(const std::string& body) {

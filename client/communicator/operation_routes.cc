@@ -96,16 +96,21 @@ void OperationRoutes::begin(Operation& o, const Route& route) {
   }
   const bool wants_tree = shared_.settings.path == PathMode::in_network && shared_.settings.nranks > 1;
   if (wants_tree && in_network_capable(o.signature.collective)) {
-    const std::string why = parts_.trees.in_use()
-                                ? "the segments of these trees are too short for the partial sums of " +
-                                      std::string(to_string(o.signature.dtype)) +
-                                      "; set the manager's segment_bytes to 512 or more"
-                                : "there is no tree: " + shared_.info.reason;
-    return parts_.operations.finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why));
+    return parts_.operations.finish(o,
+                                    fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but " + why_not_by_trees(o)));
   }
   Piece piece = o.cut ? trees_part(o, *o.cut) : whole(o);
   piece.algorithm = route.algorithm;
   run_remainder(o, {&piece, 1});
+}
+
+std::string OperationRoutes::why_not_by_trees(const Operation& o) const {
+  if (o.signature.op == kOrderedProduct)
+    return "a product of floats with exact numerics goes between the ranks, because aggregators have no partial "
+           "products";
+  if (!parts_.trees.in_use()) return "there is no tree: " + shared_.info.reason;
+  return "the segments of these trees are too short for the partial sums of " +
+         std::string(to_string(o.signature.dtype)) + "; set the manager's segment_bytes to 512 or more";
 }
 
 void OperationRoutes::run_remainder(Operation& o, std::span<const Piece> pieces) {

@@ -52,6 +52,8 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
  private:
   /// Returns the division if trees in use carry the operation, or if lost trees would have carried it; else nullopt.
   [[nodiscard]] std::optional<Division> division_of(const Operation& operation) const;
+  /// Returns why no trees carry an operation that must go by trees.
+  [[nodiscard]] std::string why_not_by_trees(const Operation& operation) const;
   [[nodiscard]] bool may_begin() const override;
   [[nodiscard]] Route route_of(const Operation& operation) const override;
   void settle_memory(Operation& operation) override;

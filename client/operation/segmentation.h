@@ -20,10 +20,11 @@ struct Segment {
 };
 
 /// Returns the bytes of a full segment of this call. In trees of several levels, and between hosts, a segment of an exact
-/// sum is shorter: its partial sums must fit in the aggregators' buffers, whatever the values are. 0: not even one
-/// element fits.
+/// sum is shorter: its partial sums must fit in the aggregators' buffers, whatever the values are. 0: trees cannot carry
+/// the call, because not even one element fits, or because it is an ordered product.
 [[nodiscard]] inline std::uint32_t segment_bytes_of(const Signature& signature, std::uint32_t segment_bytes,
                                                     bool one_level) noexcept {
+  if (signature.op == kOrderedProduct && row_of(signature.collective).reduces) return 0;
   const bool has_forms = is_exact_of_hosts(signature.op) || (is_exact(signature.op) && !one_level);
   if (!has_forms || !row_of(signature.collective).reduces) return segment_bytes;
   constexpr std::size_t kRound = 64;  // keeps segments at whole cache lines

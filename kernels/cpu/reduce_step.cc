@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/weighted_sum.h"
 #include "tributary/kernels/exact.h"
+#include "tributary/kernels/ordered_product.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/scaled_sum.h"
 
@@ -46,9 +47,10 @@ void reduce_step(DType dtype, ReduceOp op, std::span<const void* const> inputs, 
                    "one of {} inputs is the sum of 0 ranks", inputs.size());
   TRIBUTARY_ASSERT((!step.begun && !step.unfinished) || (step.ranks_in_all != 0 && !accumulates_wider(dtype)),
                    "a part of a sum of {} ranks in type {}", step.ranks_in_all, dtype);
-  if (is_exact(op)) {
+  if (takes_all_inputs(op)) {
     TRIBUTARY_ASSERT(!step.begun && !step.unfinished && step.divisor == inputs.size(),
-                     "an exact sum of {} ranks gets {} inputs", step.divisor, inputs.size());
+                     "an exact sum or an ordered product of {} ranks gets {} inputs", step.divisor, inputs.size());
+    if (op == kOrderedProduct) return ordered_product(dtype, inputs, out, count);
     return exact_sum(dtype, inputs, out, count, op == kExactAverage ? step.divisor : 1);
   }
   const bool scaled = op == kScaledSum;

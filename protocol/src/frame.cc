@@ -101,6 +101,7 @@ std::string_view text_of(ReduceOp op) noexcept {
   if (op == kExactAverage) return "exact avg";
   if (op == kExactSumOfHosts) return "exact sum between hosts";
   if (op == kExactAverageOfHosts) return "exact avg between hosts";
+  if (op == kOrderedProduct) return "ordered prod";
   return to_string(op);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 namespace tributary::cli {
 
@@ -98,6 +100,7 @@ std::uint64_t BitSum::round(const Words& magnitude, bool rest) const noexcept {
 
 std::uint64_t BitSum::rounded(std::uint32_t divisor) const noexcept {
   if (nan_ || (infinite_ && minus_infinite_)) return format_.nan();
+  if ((infinite_ || minus_infinite_) && !format_.has_infinity) return format_.nan();
   if (infinite_) return format_.infinity();
   if (minus_infinite_) return format_.sign() | format_.infinity();
   if (only_minus_zero_) return format_.sign();
@@ -106,6 +109,23 @@ std::uint64_t BitSum::rounded(std::uint32_t divisor) const noexcept {
   const bool rest = divide(magnitude, divisor);
   const std::uint64_t bits = round(magnitude, rest);
   return bits == format_.nan() ? bits : bits | (negative ? format_.sign() : 0);
+}
+
+double value_of(FloatBits format, std::uint64_t bits) noexcept {
+  if (format.is_nan(bits)) return std::numeric_limits<double>::quiet_NaN();
+  const std::uint64_t field = (bits >> format.fraction_bits) & format.exponents();
+  const std::uint64_t mantissa = (bits & format.fractions()) | (field == 0 ? 0 : 1ULL << format.fraction_bits);
+  const int exponent = format.least() + static_cast<int>(std::max<std::uint64_t>(field, 1)) - 1;
+  const double magnitude = format.is_infinite(bits) ? std::numeric_limits<double>::infinity()
+                                                    : std::ldexp(static_cast<double>(mantissa), exponent);
+  return (bits & format.sign()) != 0 ? -magnitude : magnitude;
+}
+
+std::uint64_t bits_of_product(FloatBits format, double product) noexcept {
+  BitSum one(float_bits_of(DType::float64));
+  one.add(std::bit_cast<std::uint64_t>(product));
+  one.format_ = format;
+  return one.rounded(1);
 }
 
 }  // namespace tributary::cli

@@ -1,6 +1,6 @@
 #pragma once
-// The formats of floats as bits, random bits for them, and exact sums of them. `tributary verify-bits` compares the library's sums with these,
-// so nothing here is shared with the library.
+// The formats of floats as bits, random bits for them, exact sums of them, and products in order. `tributary verify-bits`
+// compares the library's results with these, so nothing here is shared with the library.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,9 +60,16 @@ class BitSum {
   static bool divide(Words& words, std::uint32_t divisor) noexcept;
   [[nodiscard]] std::uint64_t round(const Words& magnitude, bool rest) const noexcept;
 
+  friend std::uint64_t bits_of_product(FloatBits format, double product) noexcept;
+
   FloatBits format_;
   Words words_{};  // two's complement, the lowest word first
   bool nan_ = false, infinite_ = false, minus_infinite_ = false, only_minus_zero_ = true;
 };
+
+/// Returns the value of these bits as a float64.
+[[nodiscard]] double value_of(FloatBits format, std::uint64_t bits) noexcept;
+/// Returns the bits of a product in float64, rounded once, to nearest even.
+[[nodiscard]] std::uint64_t bits_of_product(FloatBits format, double product) noexcept;
 
 }  // namespace tributary::cli

@@ -46,11 +46,24 @@ BitCheck::BitCheck(const BitCase& of, std::uint32_t rank, std::uint32_t ranks)
     put(input_, i, element, bits_of_input(format, of.family, of.seed, rank, i));
   exact_.resize(of.count * element);
   const std::uint64_t first = scatters ? rank * of.count : 0;
-  for (std::uint64_t i = 0; i < of.count; ++i) {
-    BitSum sum(format);
-    for (std::uint32_t r = 0; r < ranks; ++r) sum.add(bits_of_input(format, of.family, of.seed, r, first + i));
-    put(exact_, i, element, sum.rounded(of.op == ReduceOp::avg ? ranks : 1));
-  }
+  for (std::uint64_t i = 0; i < of.count; ++i)
+    put(exact_, i, element, of.op == ReduceOp::prod ? product(first + i) : sum(first + i));
+}
+
+std::uint64_t BitCheck::sum(std::uint64_t place) const noexcept {
+  const FloatBits format = float_bits_of(case_.dtype);
+  BitSum total(format);
+  for (std::uint32_t r = 0; r < ranks_; ++r) total.add(bits_of_input(format, case_.family, case_.seed, r, place));
+  return total.rounded(case_.op == ReduceOp::avg ? ranks_ : 1);
+}
+
+/// The order of the ranks decides how a product is rounded.
+std::uint64_t BitCheck::product(std::uint64_t place) const noexcept {
+  const FloatBits format = float_bits_of(case_.dtype);
+  double value = 1;
+  for (std::uint32_t r = 0; r < ranks_; ++r)
+    value *= value_of(format, bits_of_input(format, case_.family, case_.seed, r, place));
+  return bits_of_product(format, value);
 }
 
 bool BitCheck::has_result() const noexcept {

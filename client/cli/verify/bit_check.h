@@ -1,5 +1,5 @@
 #pragma once
-// One call on one path, and the comparison of its result with the exact one.
+// One call on one path, and the comparison of its result with the right one.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace tributary::cli {
 
 struct BitCase {
   Collective collective = Collective::all_reduce;  // all_reduce, reduce or reduce_scatter
-  ReduceOp op = ReduceOp::sum;
+  ReduceOp op = ReduceOp::sum;                     // sum, avg or prod
   DType dtype = DType::float32;
   BitFamily family = BitFamily::gaussian;
   std::uint64_t count = 0;  // the call's argument
@@ -30,7 +30,7 @@ struct BitTally {
   void count(const std::vector<std::byte>& bytes) noexcept;
 };
 
-/// The inputs and the exact result of one case, for all paths.
+/// The inputs and the right result of one case, for all paths.
 class BitCheck {
  public:
   BitCheck(const BitCase& of, std::uint32_t rank, std::uint32_t ranks);
@@ -38,6 +38,9 @@ class BitCheck {
   [[nodiscard]] Status run(tributary_comm* comm, BitTally& tally) const;
 
  private:
+  /// Return the bits of the result for a place in the ranks' inputs.
+  [[nodiscard]] std::uint64_t sum(std::uint64_t place) const noexcept;
+  [[nodiscard]] std::uint64_t product(std::uint64_t place) const noexcept;
   [[nodiscard]] bool has_result() const noexcept;
   [[nodiscard]] tributary_status call(tributary_comm* comm, std::vector<std::byte>& out) const;
 

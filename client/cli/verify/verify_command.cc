@@ -158,7 +158,8 @@ class VerifyBits {
         if (size > 4099) continue;
         for (const auto& [collective, op] :
              {std::pair{Collective::all_reduce, ReduceOp::avg}, std::pair{Collective::reduce_scatter, ReduceOp::sum},
-              std::pair{Collective::reduce, ReduceOp::avg}}) {
+              std::pair{Collective::reduce, ReduceOp::avg}, std::pair{Collective::all_reduce, ReduceOp::prod},
+              std::pair{Collective::reduce_scatter, ReduceOp::prod}}) {
           BitCase other = all;
           other.collective = collective;
           other.op = op;

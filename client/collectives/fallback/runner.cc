@@ -48,7 +48,7 @@ void FallbackRunner::start_piece() {
   const std::uint64_t element = operation_->element_bytes();
   const std::uint64_t bytes = amount_in_all(p.collective, p.count * element, nranks_);
   const auto algorithm = [&] {
-    if (is_exact(operation_->signature.op) && row_of(p.collective).reduces) return schedule::Algorithm::direct;
+    if (takes_all_inputs(operation_->signature.op) && row_of(p.collective).reduces) return schedule::Algorithm::direct;
     return p.algorithm.value_or(policy_.at(p.collective, bytes).algorithm);
   };
   const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = algorithm()};

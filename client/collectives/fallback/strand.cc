@@ -19,7 +19,7 @@ void Strand::start(const Operation& operation, const Piece& piece, const Plan& p
   outstanding_ = 0;
   const auto element = static_cast<std::uint32_t>(operation.element_bytes());
   const DType dtype = operation.signature.dtype;
-  const bool exact = is_exact(operation.signature.op) && row_of(piece.collective).reduces;
+  const bool exact = takes_all_inputs(operation.signature.op) && row_of(piece.collective).reduces;
   const bool forms = exact && is_exact_of_hosts(operation.signature.op) && piece.count > 0;
   TRIBUTARY_ASSERT(!forms || plan.ranks > 1, "one host sums between hosts: {}", to_string(operation));
   schedule_.emplace(schedule::Parameters{.collective = piece.collective,
@@ -86,7 +86,7 @@ void Strand::do_local(const schedule::Action& action) {
       std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
     if (forms_ != nullptr) return forms_->reduce(at(reduce->into));
-    if (is_exact(s.op)) return do_exact(*reduce);
+    if (takes_all_inputs(s.op)) return do_exact(*reduce);
     TRIBUTARY_ASSERT(reduce->operands <= kernels::kReduceInputsMax, "{} operands are reduced in one pass",
                      reduce->operands);
     std::array<const void*, kernels::kReduceInputsMax> inputs;
@@ -100,7 +100,7 @@ void Strand::do_local(const schedule::Action& action) {
   }
 }
 
-/// Sums the inputs of all ranks at once: an exact sum has no limit on its inputs.
+/// Reduces the inputs of all ranks at once: these operators have no limit on their inputs.
 void Strand::do_exact(const schedule::LocalReduce& reduce) {
   const Signature& s = operation_->signature;
   TRIBUTARY_ASSERT(reduce.operands == exact_inputs_.size(), "{} of {} inputs make an exact sum", reduce.operands,

@@ -58,11 +58,11 @@ void Movement::write_note(std::byte* into) const noexcept {
   if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
-// Reduces all inputs. The kernels take all inputs of an exact sum at once. Otherwise they take a limited number, so
+// Reduces all inputs. The kernels take all inputs of an exact sum, or of an ordered product, at once. Otherwise they take a limited number, so
 // more inputs need several passes; each pass takes the result of the pass before it as its first input.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
-  if (is_exact(call_.signature.op)) {
+  if (takes_all_inputs(call_.signature.op)) {
     TRIBUTARY_ASSERT(inputs_.size() == ranks_, "{} places for the inputs of {} ranks", inputs_.size(), ranks_);
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) inputs_[rank] = input(rank);
     return kernels::reduce_step(call_.signature.dtype, call_.signature.op, inputs_, out, count, {.divisor = ranks_});

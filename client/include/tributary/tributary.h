@@ -109,13 +109,22 @@ typedef enum tributary_dtype TRIBUTARY_ENUM_BASE {
  * (2) The integer sum wraps; it is then divided and truncated toward zero.
  * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
  *     scaled by a power of two. If the values include one infinity, the average is that infinity; both infinities give
- *     NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
+ *     NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits.
+ *
+ * With exact numerics sums and averages of floats are the exact ones, rounded once. Products of floats are multiplied in
+ * float64, in the order of the ranks, and rounded once to their type; trees do not carry them. Each NaN is then quiet,
+ * positive and without payload. */
 typedef enum tributary_op TRIBUTARY_ENUM_BASE {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,
   TRIBUTARY_MIN = 2,
   TRIBUTARY_MAX = 3,
-  TRIBUTARY_AVG = 4
+  TRIBUTARY_AVG = 4,
+  /* Numerics of one call, in place of the communicator's: TRIBUTARY_SUM | TRIBUTARY_OP_EXACT. All ranks need the same;
+   * if they differ, every rank gets an error. In a communicator with fast numerics the trees have not reserved memory
+   * for exact sums, so these are slower in trees of several levels than with tributary_config.numerics. */
+  TRIBUTARY_OP_FAST = 256,
+  TRIBUTARY_OP_EXACT = 512
 } tributary_op;
 
 typedef enum tributary_mem_kind TRIBUTARY_ENUM_BASE {
@@ -156,8 +165,8 @@ typedef struct tributary_config {
    * trees later, it ends on every rank. */
   const char* require;
   /* TRIBUTARY_NUMERICS: "fast", "wide" or "exact". With "exact", sums and averages of floats are the exact ones,
-   * rounded once: their bits depend on no path, tree or order. A product of floats is refused. "wide" asks for less,
-   * and gets the same. All ranks need the same numerics. */
+   * rounded once: their bits depend on no path, tree or order. Products of floats depend only on the order of the ranks.
+   * "wide" asks for less, and gets the same. All ranks need the same numerics. See tributary_op for a single call. */
   const char* numerics;
   const char* local; /* TRIBUTARY_LOCAL: "auto" or "off" */
   /* TRIBUTARY_CHECK_VALUES: "off", "count" or "nan-fails". With "count", each collective counts NaN, infinities and
@@ -241,9 +250,10 @@ TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* c
  * TRIBUTARY_ERROR_UNSUPPORTED: no transport works. This call is for callers that also send messages without the
  * library. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
-/* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: products of floats
- * have no exact form (TRIBUTARY_NUMERICS=exact), and other numbers than those of the two enums name nothing. This call
- * is for callers that must choose another library before a call. `config` may be NULL. Any thread may call it. */
+/* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: with exact numerics no
+ * tree carries products of floats (TRIBUTARY_PATH=in-network), and other numbers than those of the two enums name
+ * nothing. This call is for callers that must choose another library before a call. `config` may be NULL. Any thread
+ * may call it. */
 TRIBUTARY_API tributary_status tributary_op_supported(const tributary_config* config, tributary_dtype dtype,
                                                       tributary_op op, int* supported);
 /* Makes a communicator. Collective: returns when all nranks ranks have met. After the time-out it fails, and the

@@ -112,6 +112,15 @@ enum class Op : int {
   avg = TRIBUTARY_AVG,
 };
 
+/// Numerics of one call, in place of Config::numerics: comm.all_reduce(send, recv, Op::sum | Numerics::exact).
+enum class Numerics : int {
+  fast = TRIBUTARY_OP_FAST,
+  exact = TRIBUTARY_OP_EXACT,
+};
+[[nodiscard]] constexpr Op operator|(Op op, Numerics numerics) noexcept {
+  return static_cast<Op>(static_cast<int>(op) | static_cast<int>(numerics));
+}
+
 /// A view of `size` elements at `data`, which the caller owns. A buffer for the functions below may be any type that
 /// std::data and std::size accept: a View, std::vector, std::array, std::span, an array.
 template <class T>

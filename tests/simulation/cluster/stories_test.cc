@@ -62,6 +62,24 @@ TEST(Cluster, MakesExactSumsWhenAnAggregatorIsKilledInMidOperation) {
   }
 }
 
+// Trees carry no products of floats, but the calls that reduce nothing.
+TEST(Cluster, MultipliesInTheOrderOfTheRanksWhateverHappensToTheTrees) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Cluster cluster({.seed = seed});
+    cluster.manager().levels = 1 + static_cast<std::uint32_t>(seed % 3);
+    cluster.add_group(5, 2, {.calls = 500, .exactly = kOrderedProduct});
+    cluster.network().call_at(cluster.network().now() + 8ms, [&] {
+      for (auto& a : cluster.aggregators()) a->kill();
+    });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      EXPECT_GT(rank->communicator().info().bytes_fallback, 0U);
+    }
+  }
+}
+
 // Parts of float64 are longer than the longest form of a message.
 TEST(Cluster, MakesExactSumsOfLongVectorsWithoutTrees) {
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
@@ -459,13 +477,14 @@ TEST(Cluster, GoesOnAfterAllProcessesWereStoppedForLongerThanTheTimeOut) {
 TEST(Cluster, EveryRankLearnsWhichRankMadeAnotherCall) {
   const Signature base{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
-  std::vector<Signature> others(6, base);
+  std::vector<Signature> others(7, base);
   others[0].count = 699;
   others[1].dtype = DType::int32;
   others[2].op = ReduceOp::max;
   others[3] = {.collective = Collective::broadcast, .dtype = DType::float32, .root = 1, .count = 700};
   others[4] = {.collective = Collective::barrier};
   others[5].op = kExactSum;
+  others[6].op = kOrderedProduct;
   for (const bool trees : {false, true}) {
     for (const Signature& other : others) {
       Cluster cluster({.seed = 11});

@@ -104,6 +104,36 @@ void store_rounded(std::byte* at, DType dtype, Units units, int exponent) {
   put(at, dtype == DType::float16 ? to_float16(result) : to_bfloat16(result));
 }
 
+/// Returns a rank's factor of an ordered product. float32 and float64 round the products, so the order shows in their
+/// bits; the products of up to kRanksForNarrowProducts of the others are exact in float64.
+double factor_of(const Signature& s, std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
+  const auto value = static_cast<double>(element(salt, rank, index) + 6);
+  if (s.dtype == DType::float64) return value / 7;
+  if (s.dtype == DType::float32) return static_cast<double>(static_cast<float>(value / 7));
+  return value / 8;
+}
+
+constexpr std::uint32_t kRanksForNarrowProducts = 9;
+
+/// Stores a factor, which needs no rounding.
+void store_factor(std::byte* at, DType dtype, double value) {
+  if (dtype == DType::float64) return put(at, value);
+  const auto narrow = static_cast<float>(value);
+  if (dtype == DType::float32) return put(at, narrow);
+  put(at, dtype == DType::float16 ? to_float16(narrow) : to_bfloat16(narrow));
+}
+
+void store_product(std::byte* at, const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t nranks) {
+  if (s.dtype == DType::float16 || s.dtype == DType::bfloat16) {
+    Units product = 1;
+    for (std::uint32_t r = 0; r < nranks; ++r) product *= element(salt, r, index) + 6;
+    return store_rounded(at, s.dtype, product, -3 * static_cast<int>(nranks));
+  }
+  double product = 1;
+  for (std::uint32_t r = 0; r < nranks; ++r) product *= factor_of(s, salt, r, index);
+  s.dtype == DType::float64 ? put(at, product) : put(at, static_cast<float>(product));
+}
+
 bool is_exact_sum(const Signature& s) {
   return s.op == kExactSum || s.op == kExactSumOfHosts;
 }
@@ -131,6 +161,7 @@ void store_input(std::byte* at, const Signature& s, std::uint64_t salt, std::uin
                  std::uint32_t nranks) {
   if (s.op == kExactAverageOfHosts) return store(at, s.dtype, share(salt, rank, index) * inputs_of_all(s, nranks));
   if (is_exact_sum(s)) return store_rounded(at, s.dtype, units_of(s, salt, rank, index), -spread_of(s.dtype).step);
+  if (s.op == kOrderedProduct) return store_factor(at, s.dtype, factor_of(s, salt, rank, index));
   store(at, s.dtype, element(salt, rank, index) * (s.op == kExactAverage ? std::int64_t{nranks} : 1));
 }
 
@@ -228,14 +259,17 @@ void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::ui
     }
     return store_rounded(at, s.dtype, sum, -spread_of(s.dtype).step);
   }
+  if (s.op == kOrderedProduct) return store_product(at, s, salt, first + index, nranks);
   const std::int64_t sum = expected(s, salt, index, rank, nranks);
   store(at, s.dtype, s.op == ReduceOp::avg && s.collective != Collective::barrier ? sum / nranks : sum);
 }
 
-/// Gives some sums of floats exact numerics.
+/// Gives some sums of floats exact numerics, and makes some of them products.
 void make_exact(Signature& s, std::uint64_t choice, std::uint32_t nranks) {
-  constexpr ReduceOp kChoices[] = {kExactSum, kExactAverage, kExactSumOfHosts, kExactAverageOfHosts};
-  if (s.op != ReduceOp::sum || !is_float(s.dtype) || choice >= (nranks > 1 ? std::size(kChoices) : 2)) return;
+  constexpr ReduceOp kChoices[] = {kExactSum, kExactAverage, kOrderedProduct, kExactSumOfHosts, kExactAverageOfHosts};
+  if (s.op != ReduceOp::sum || !is_float(s.dtype) || choice >= (nranks > 1 ? std::size(kChoices) : 3)) return;
+  const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16;
+  if (kChoices[choice] == kOrderedProduct && narrow && nranks > kRanksForNarrowProducts) return;
   s.op = kChoices[choice];
 }
 

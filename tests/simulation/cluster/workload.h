@@ -23,9 +23,10 @@ struct WorkloadSettings {
   bool direct = true;  // true: the list also has all_to_all, gather and scatter
   std::optional<Collective> only;
   bool always_in_place = false;
-  // True: some sums and averages of floats are exact. In some of them each rank acts for a host of several ranks.
+  // True: some sums, averages and products of floats have exact numerics. In some sums and averages each rank acts for a
+  // host of several ranks.
   bool exact = false;
-  std::optional<ReduceOp> exactly{};  // every call makes this exact sum or average, of float32 or float64
+  std::optional<ReduceOp> exactly{};  // every call has this operator of exact numerics, of float32 or float64
 };
 
 [[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,

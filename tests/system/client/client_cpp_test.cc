@@ -52,6 +52,11 @@ TEST(Cpp, EveryCollectiveGivesWhatItSays) {
       EXPECT_EQ(pair, (std::array<float, 2>{2, 1}));
     }
 
+    const float far[] = {rank == 0 ? 1e30F : rank == 1 ? 1.0F : -1e30F};
+    float sum[1] = {};
+    comm.all_reduce(far, sum, Op::sum | Numerics::exact);
+    EXPECT_EQ(sum[0], 1.0F);
+
     int number = rank == 1 ? 77 : 0;
     comm.broadcast(View<int>(&number, 1), 1);
     EXPECT_EQ(number, 77);

@@ -441,7 +441,7 @@ TEST(Lifecycle, AMissingManagerIsUnreachable) {
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
 }
 
-TEST(Lifecycle, ExactNumericsHaveNoProductsOfFloats) {
+TEST(Lifecycle, NoTreeCarriesProductsOfFloatsWithExactNumerics) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   const auto supports = [&](int dtype, int op) {
     int supported = -1;
@@ -452,10 +452,16 @@ TEST(Lifecycle, ExactNumericsHaveNoProductsOfFloats) {
     return supported;
   };
   EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 1);
+  config.path = "in-network";
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 1);
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD | TRIBUTARY_OP_EXACT), 0);
   config.numerics = "exact";
   EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 0);
   EXPECT_EQ(supports(TRIBUTARY_BFLOAT16, TRIBUTARY_PROD), 0);
+  EXPECT_EQ(supports(TRIBUTARY_BFLOAT16, TRIBUTARY_PROD | TRIBUTARY_OP_FAST), 1);
   EXPECT_EQ(supports(TRIBUTARY_INT32, TRIBUTARY_PROD), 1);
+  config.path = "auto";
+  EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_PROD), 1);
   EXPECT_EQ(supports(TRIBUTARY_FLOAT32, TRIBUTARY_SUM), 1);
   EXPECT_EQ(supports(TRIBUTARY_FLOAT32, 1000), 0);
   EXPECT_EQ(supports(-1, TRIBUTARY_SUM), 0);

@@ -78,6 +78,23 @@ TEST(Mismatch, EveryRankReportsDifferentOperators) {
                          {"max", "sum", "rank 0", "rank 1"});
 }
 
+tributary_op with(tributary_op op, int numerics) {
+  return static_cast<tributary_op>(op | numerics);
+}
+
+TEST(Mismatch, EveryRankReportsDifferentNumericsOfOneCall) {
+  const auto float32 = TRIBUTARY_FLOAT32;
+  expect_mismatch_on_all({all_reduce(64, float32, with(TRIBUTARY_SUM, TRIBUTARY_OP_EXACT)), all_reduce(64)},
+                         {"(exact sum)", "(sum)", "rank 0", "rank 1"});
+  // These vectors go around a ring, or to each part's owner.
+  expect_mismatch_on_all(
+      {all_reduce(4000), all_reduce(4000, float32, with(TRIBUTARY_AVG, TRIBUTARY_OP_EXACT)), all_reduce(4000)},
+      {"(exact avg)", "(sum)", "rank 1"});
+  expect_mismatch_on_all(
+      {all_reduce(64, float32, TRIBUTARY_PROD), all_reduce(64, float32, with(TRIBUTARY_PROD, TRIBUTARY_OP_EXACT))},
+      {"(ordered prod)", "(prod)", "rank 0", "rank 1"});
+}
+
 // Both roots have sent their data, and their calls have ended, before a rank can know of the mismatch. The next call
 // reports it.
 TEST(Mismatch, EveryRankReportsDifferentRootsAtTheNextCallAtTheLatest) {

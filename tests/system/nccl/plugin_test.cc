@@ -56,11 +56,11 @@ TEST(NcclPlugin, HasASecondNameForRccl) {
   EXPECT_EQ(count(ranks.output(), "Loaded net plugin tributary (v12)"), 2U);
 }
 
-TEST(NcclPlugin, LeavesProductsOfFloatsToNcclWhereNumericsAreExact) {
+TEST(NcclPlugin, LeavesProductsOfFloatsToNcclWhereNumericsAreExactAndOnlyTreesMayCarryThem) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
   CheckRanks ranks(2, {"--communicators", "1", "--connections", "1"}, workshop.folder(), cluster.get(),
-                   {{"TRIBUTARY_NUMERICS", "exact"}});
+                   {{"TRIBUTARY_NUMERICS", "exact"}, {"TRIBUTARY_PATH", "in-network"}});
   ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
   EXPECT_EQ(count(ranks.output(), "42 types and operators"), 2U) << ranks.output();
 }

@@ -116,6 +116,21 @@ TEST(Lane, ARootOfAllRanksAddsExactlyInEveryOrderOfArrival) {
   }
 }
 
+// A product of some ranks has no form, so no rank sends one: a process that does is wrong, or lies.
+TEST(Lane, RefusesOrderedProducts) {
+  for (const bool root : {true, false}) {
+    LaneDriver driver(root ? root_of(2) : inner_of(2));
+    const Signature product{Collective::all_reduce, DType::float32, kOrderedProduct, 0, 2};
+    const auto refused = driver.contribute(0, contribution(0, product), bytes_of(std::vector<float>{1, 2}));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), Refusal::unexpected_data);
+    Signature moved = product;
+    moved.collective = Collective::broadcast;
+    LaneDriver other(root ? root_of(2) : inner_of(2));
+    EXPECT_TRUE(other.contribute(1, contribution(0, moved), bytes_of(std::vector<float>{1, 2})));
+  }
+}
+
 /// Five ranks: two below one aggregator, two below another, and one beside them at the root.
 class ExactTree {
  public:

@@ -6,6 +6,7 @@
 
 #include "client/cli/verify/bit_inputs.h"
 #include "kernels/reference/exact_sum.h"
+#include "tributary/kernels/ordered_product.h"
 
 namespace tributary::cli {
 namespace {
@@ -39,6 +40,36 @@ TEST_P(BitSums, AreTheReferencesForEveryFamilyAndDivisor) {
           ASSERT_EQ(sum.rounded(divisor), want) << to_string(dtype) << " " << to_string(family) << ", element " << i
                                                 << " of " << ranks << " ranks by " << divisor;
         }
+      }
+    }
+  }
+}
+
+TEST_P(BitSums, AndProductsAreTheKernelsForEveryFamily) {
+  const DType dtype = GetParam();
+  const FloatBits format = float_bits_of(dtype);
+  const std::size_t element = size_of(dtype);
+  constexpr std::size_t kCount = 300;
+  for (const BitFamily family : kBitFamilies) {
+    for (const std::uint32_t ranks : {1U, 2U, 3U, 7U}) {
+      std::vector<std::vector<std::byte>> arrays(ranks, std::vector<std::byte>(kCount * element));
+      std::vector<double> products(kCount, 1);
+      std::vector<const void*> inputs;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        for (std::size_t i = 0; i < kCount; ++i) {
+          const std::uint64_t bits = bits_of_input(format, family, 5, rank, i);
+          std::memcpy(&arrays[rank][i * element], &bits, element);
+          products[i] *= value_of(format, bits);
+        }
+        inputs.push_back(arrays[rank].data());
+      }
+      std::vector<std::byte> ours(kCount * element);
+      kernels::ordered_product(dtype, inputs, ours.data(), kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &ours[i * element], element);
+        ASSERT_EQ(bits, bits_of_product(format, products[i]))
+            << to_string(dtype) << " " << to_string(family) << ", element " << i << " of " << ranks << " ranks";
       }
     }
   }

@@ -54,7 +54,7 @@ TEST(Arguments, AreTakenOverIntoTheOperation) {
   EXPECT_FALSE(o->in_place);
 }
 
-TEST(Arguments, ExactNumericsChangeOnlySumsAndAveragesOfFloats) {
+TEST(Arguments, ExactNumericsChangeSumsAveragesAndProductsOfFloats) {
   CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
   const auto op_of = [&](DType dtype, ReduceOp op) {
     c.dtype = static_cast<int>(dtype);
@@ -63,6 +63,7 @@ TEST(Arguments, ExactNumericsChangeOnlySumsAndAveragesOfFloats) {
   };
   EXPECT_EQ(op_of(DType::float32, ReduceOp::sum), kExactSum);
   EXPECT_EQ(op_of(DType::float8_e4m3, ReduceOp::avg), kExactAverage);
+  EXPECT_EQ(op_of(DType::bfloat16, ReduceOp::prod), kOrderedProduct);
   EXPECT_EQ(op_of(DType::float64, ReduceOp::max), ReduceOp::max);
   EXPECT_EQ(op_of(DType::int32, ReduceOp::sum), ReduceOp::sum);
   EXPECT_EQ(op_of(DType::int64, ReduceOp::prod), ReduceOp::prod);
@@ -71,14 +72,22 @@ TEST(Arguments, ExactNumericsChangeOnlySumsAndAveragesOfFloats) {
   EXPECT_EQ(check(c, kRank, kRanks, Numerics::exact)->signature.op, ReduceOp::sum) << "a broadcast adds nothing";
 }
 
-TEST(Arguments, ExactNumericsRefuseProductsOfFloats) {
+TEST(Arguments, ACallHasNumericsOfItsOwn) {
   CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
-  c.op = static_cast<int>(ReduceOp::prod);
-  EXPECT_TRUE(check(c, kRank, kRanks));
-  const auto refused = check(c, kRank, kRanks, Numerics::exact);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::bad_argument);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("TRIBUTARY_PROD"), HasSubstr("TRIBUTARY_NUMERICS=fast")));
+  const auto op_of = [&](int op, Numerics of_communicator) {
+    c.op = op;
+    return check(c, kRank, kRanks, of_communicator)->signature.op;
+  };
+  for (const Numerics numerics : {Numerics::fast, Numerics::exact}) {
+    EXPECT_EQ(op_of(TRIBUTARY_SUM | TRIBUTARY_OP_EXACT, numerics), kExactSum);
+    EXPECT_EQ(op_of(TRIBUTARY_AVG | TRIBUTARY_OP_EXACT, numerics), kExactAverage);
+    EXPECT_EQ(op_of(TRIBUTARY_PROD | TRIBUTARY_OP_EXACT, numerics), kOrderedProduct);
+    EXPECT_EQ(op_of(TRIBUTARY_MAX | TRIBUTARY_OP_EXACT, numerics), ReduceOp::max);
+    EXPECT_EQ(op_of(TRIBUTARY_SUM | TRIBUTARY_OP_FAST, numerics), ReduceOp::sum);
+    EXPECT_EQ(op_of(TRIBUTARY_PROD | TRIBUTARY_OP_FAST, numerics), ReduceOp::prod);
+  }
+  c.dtype = static_cast<int>(DType::int32);
+  EXPECT_EQ(op_of(TRIBUTARY_SUM | TRIBUTARY_OP_EXACT, Numerics::fast), ReduceOp::sum) << "integers are exact";
 }
 
 TEST(Arguments, AnUnknownDtypeOrOpIsNamed) {
@@ -87,7 +96,7 @@ TEST(Arguments, AnUnknownDtypeOrOpIsNamed) {
     c.dtype = bad;
     EXPECT_THAT(error_of(c), AllOf(HasSubstr("dtype is " + std::to_string(bad)), HasSubstr("0 to 11")));
   }
-  for (const int bad : {-1, 5, 99}) {
+  for (const int bad : {-1, 5, 99, 256 + 5, 256 | 512, 1024}) {
     CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
     c.op = bad;
     EXPECT_THAT(error_of(c), AllOf(HasSubstr("op is " + std::to_string(bad)), HasSubstr("0 to 4")));

@@ -247,6 +247,28 @@ TEST(LocalCollectives, AddExactlyTheInputsOfMoreRanksThanOnePassOfTheKernelsTake
   });
 }
 
+TEST(LocalCollectives, MultiplyInTheOrderOfTheRanks) {
+  GroupSettings settings = settings_of(70);
+  settings.chunk_bytes = 65536;
+  run_ranks(settings, [](LocalGroup& group) {
+    for (const std::uint64_t count : {3U, 700U, 5000U}) {
+      // In another order the product becomes infinite on its way, or has another last bit.
+      const auto of = [](std::uint32_t rank) { return rank == 0 ? 1e-300 : rank < 3 ? 1e200 : 1.0 + rank / 997.0; };
+      double expected = 1;
+      for (std::uint32_t rank = 0; rank < 70; ++rank) expected *= of(rank);
+      std::vector<double> values(count, of(group.rank()));
+      const auto data = std::as_writable_bytes(std::span(values));
+      const Status& status =
+          group.run({.signature = {Collective::all_reduce, DType::float64, kOrderedProduct, 0, count},
+                     .send = data.data(),
+                     .recv = data.data(),
+                     .in_place = true});
+      ASSERT_TRUE(status) << status.error().message;
+      for (const double value : values) ASSERT_EQ(value, expected) << count;
+    }
+  });
+}
+
 // With rows of the ordinary size, only results of long vectors are written past the caches.
 TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   GroupSettings settings = settings_of(2);

@@ -16,9 +16,9 @@ TEST(Numerics, HaveNames) {
   EXPECT_FALSE(numerics_from_string("narrow"));
 }
 
-TEST(Numerics, AFrameCarriesExactOperatorsOnlyOfFloats) {
+TEST(Numerics, AFrameCarriesTheirOperatorsOnlyOfFloats) {
   for (std::uint8_t type = 0; type < kDTypeCount; ++type) {
-    for (const ReduceOp op : {kExactSum, kExactAverage, kExactSumOfHosts, kExactAverageOfHosts}) {
+    for (const ReduceOp op : {kExactSum, kExactAverage, kExactSumOfHosts, kExactAverageOfHosts, kOrderedProduct}) {
       FrameHeader header;
       header.type = FrameType::contribution;
       header.dtype = DType{type};
@@ -42,6 +42,8 @@ TEST(Numerics, ExactCallsSayWhatTheyAre) {
   EXPECT_EQ(to_string(between), "all_reduce of 7 float32 (exact sum between hosts)");
   between.op = between_hosts(kExactAverage);
   EXPECT_EQ(to_string(between), "all_reduce of 7 float32 (exact avg between hosts)");
+  between.op = kOrderedProduct;
+  EXPECT_EQ(to_string(between), "all_reduce of 7 float32 (ordered prod)");
 }
 
 }  // namespace

@@ -166,8 +166,8 @@ abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, voi
   });
 }
 
-// NCCL asks before each operation, so the plugin asks the library only once. If the settings are wrong, the library
-// refuses them with its own error when it makes a group.
+// With exact numerics no tree carries products of floats. NCCL asks before each operation, so the plugin asks the
+// library only once. If the settings are wrong, the library refuses them with its own error when it makes a group.
 abi::Result reduce_support(abi::DataType type, abi::RedOp op, int* supported) {
   const auto dtype = to_dtype(type);
   const auto operation = to_op(op);

@@ -38,7 +38,8 @@ struct Step {
 /// reduce() (see reduce.h), as one step of several.
 ///
 /// - op: may also be kScaledSum (see scaled_sum.h), whose result is scaled by the k of all ranks; integers are summed
-/// - op: an exact operator (see numerics.h) needs the inputs of all ranks in one step, and their number as the divisor
+/// - op: an exact operator or kOrderedProduct (see numerics.h) needs the inputs of all ranks in one step, for
+///   kOrderedProduct in the order of the ranks, and their number as the divisor
 /// - step: for an average of floats, each input is the result of an earlier step over `ranks` ranks (for one rank: its
 ///   values), and `out` is an input of a later step, or, with a divisor other than 1, the average. For all other calls
 ///   `ranks` is ignored, and the divisor is reduce()'s.

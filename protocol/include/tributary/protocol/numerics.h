@@ -39,6 +39,15 @@ inline constexpr ReduceOp kExactAverageOfHosts{9};
 [[nodiscard]] constexpr bool is_exact_of_hosts(ReduceOp op) noexcept {
   return op == kExactSumOfHosts || op == kExactAverageOfHosts;
 }
+
+/// The product of floats of a communicator with exact numerics. Products have no forms, so no partial product travels:
+/// one process has the values of all ranks, and multiplies them in the order of the ranks.
+inline constexpr ReduceOp kOrderedProduct{10};
+
+/// True for an operator whose result one process makes from the values of all ranks, where no forms travel.
+[[nodiscard]] constexpr bool takes_all_inputs(ReduceOp op) noexcept {
+  return is_exact(op) || op == kOrderedProduct;
+}
 /// Returns the operator between hosts for an exact operator of ranks.
 [[nodiscard]] constexpr ReduceOp between_hosts(ReduceOp exact) noexcept {
   return exact == kExactAverage ? kExactAverageOfHosts : kExactSumOfHosts;
@@ -53,12 +62,16 @@ inline constexpr ReduceOp kExactAverageOfHosts{9};
 /// maximum is one of its inputs.
 [[nodiscard]] constexpr ReduceOp with_numerics(ReduceOp op, DType dtype, Numerics numerics) noexcept {
   if (numerics == Numerics::fast || !is_float(dtype)) return op;
-  return op == ReduceOp::sum ? kExactSum : op == ReduceOp::avg ? kExactAverage : op;
-}
-
-/// Returns whether these numerics have the reduction: a product of floats has no exact form.
-[[nodiscard]] constexpr bool can_reduce(ReduceOp op, DType dtype, Numerics numerics) noexcept {
-  return numerics == Numerics::fast || op != ReduceOp::prod || !is_float(dtype);
+  switch (op) {
+    case ReduceOp::sum:
+      return kExactSum;
+    case ReduceOp::avg:
+      return kExactAverage;
+    case ReduceOp::prod:
+      return kOrderedProduct;
+    default:
+      return op;
+  }
 }
 
 }  // namespace tributary

@@ -11,9 +11,10 @@ namespace tributary {
 inline constexpr ReduceOp kScaledSum{5};
 
 /// True for an operator that a frame may carry with this type: the operators of tributary.h, kScaledSum, and, for
-/// floats, the exact operators.
+/// floats, the operators of exact numerics.
 [[nodiscard]] constexpr bool is_wire_op(ReduceOp op, DType dtype) noexcept {
-  return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum || (is_exact(op) && is_float(dtype));
+  return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum ||
+         (takes_all_inputs(op) && is_float(dtype));
 }
 
 }  // namespace tributary
