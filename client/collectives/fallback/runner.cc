@@ -11,9 +11,16 @@ namespace {
 
 constexpr unsigned kStrandShift = 32;  // a cookie holds the strand from this bit on, and the action's index below it
 
-/// If a rank's part has fewer bytes, the frames of a second strand cost more time than the second strand saves. Two
-/// ranks wait only once, so they never need a second strand.
+/// If a rank's part has fewer bytes, the frames of a second strand cost more time than the second strand saves.
 constexpr std::uint64_t kPartBytesMin = std::uint64_t{1} << 19;
+constexpr std::uint64_t kExactPartBytesMin = std::uint64_t{1} << 16;
+
+/// Returns whether an all_reduce runs as two strands. On a ring two ranks wait only once, so they need no second strand.
+/// A reduction of all inputs at once waits for the kernel's pass over them, too.
+bool runs_as_two(schedule::Algorithm algorithm, bool all_inputs, std::uint64_t bytes, std::uint32_t ranks) noexcept {
+  if (all_inputs) return ranks > 1 && bytes / ranks >= kExactPartBytesMin;
+  return algorithm == schedule::Algorithm::ring && ranks > 2 && bytes / ranks >= kPartBytesMin;
+}
 
 }  // namespace
 
@@ -47,13 +54,13 @@ void FallbackRunner::start_piece() {
   const Piece& p = pieces_[piece_];
   const std::uint64_t element = operation_->element_bytes();
   const std::uint64_t bytes = amount_in_all(p.collective, p.count * element, nranks_);
+  const bool all_inputs = takes_all_inputs(operation_->signature.op) && row_of(p.collective).reduces;
   const auto algorithm = [&] {
-    if (takes_all_inputs(operation_->signature.op) && row_of(p.collective).reduces) return schedule::Algorithm::direct;
+    if (all_inputs) return schedule::Algorithm::direct;
     return p.algorithm.value_or(policy_.at(p.collective, bytes).algorithm);
   };
   const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = algorithm()};
-  const bool two = p.collective == Collective::all_reduce && plan.algorithm == schedule::Algorithm::ring &&
-                   nranks_ > 2 && bytes / nranks_ >= kPartBytesMin;
+  const bool two = p.collective == Collective::all_reduce && runs_as_two(plan.algorithm, all_inputs, bytes, nranks_);
   std::uint64_t begin = 0;
   for (const std::uint64_t end : {two ? p.count / 2 : p.count, p.count}) {
     if (begin == end && strand_count_ > 0) break;

@@ -3,7 +3,8 @@
 //
 // A round ends when this rank's neighbours have done their part of it. While this rank waits for them, its links are
 // idle. So a long ring runs as two strands, of half the vector each, which start rounds in turn: while one waits, the
-// other strand's bytes are under way. The turns are strict: every rank starts the rounds of both strands in the same
+// other strand's bytes are under way. So does a long exact sum: while this rank adds the inputs of one strand, the
+// network carries the other strand's. The turns are strict: every rank starts the rounds of both strands in the same
 // order. So frames come on each channel in the order in which this rank posts their receives, and the earliest round
 // that has not ended on all ranks can always end.
 #include <array>
