@@ -43,6 +43,16 @@ struct Row {
 struct Way {
   std::string name;
   OwnedComm comm;
+  // The path is another layout of one that takes all calls, so it takes only short sums to all ranks: with other lanes,
+  // or with the ranks in reverse order.
+  bool only_sums = false;
+};
+
+constexpr std::uint64_t kShortElements = 4099;
+
+struct Layout {
+  bool only_sums = false;
+  bool reversed = false;  // the last rank becomes rank 0
 };
 
 class VerifyBits {
@@ -99,7 +109,27 @@ class VerifyBits {
     if (info->hosts > 0) {
       if (auto ok = open_hosts(hosts); !ok) return ok;
     }
+    if (auto ok = open_layouts(); !ok) return ok;
     show("# begins\n");
+    return {};
+  }
+
+  /// Opens trees with other numbers of lanes, and with the ranks in reverse order, if there are trees.
+  Status open_layouts() {
+    const auto trees = std::ranges::find_if(ways_, [](const Way& way) { return way.name.starts_with("trees"); });
+    if (trees == ways_.end()) return {};
+    const auto info = info_of(trees->comm.get());
+    if (!info) return std::unexpected(info.error());
+    tributary_config config = exact_config();
+    config.path = "auto";
+    config.local = "off";
+    config.tuning = "off";
+    if (auto ok = open_trees(config, "reverse order, ", {.only_sums = true, .reversed = true}); !ok) return ok;
+    for (const std::uint32_t lanes : {1U, 2U, 4U}) {
+      config.lanes = static_cast<int>(lanes);
+      if (lanes == info->lanes) continue;
+      if (auto ok = open_trees(config, "", {.only_sums = true}); !ok) return ok;
+    }
     return {};
   }
 
@@ -116,8 +146,8 @@ class VerifyBits {
   }
 
   /// Opens a communicator for trees, and closes it if there are none. `prefix`: of the path's name.
-  Status open_trees(const tributary_config& config, const std::string& prefix = "") {
-    auto comm = make(config);
+  Status open_trees(const tributary_config& config, const std::string& prefix = "", const Layout& layout = {}) {
+    auto comm = make(config, layout.reversed);
     if (!comm) return std::unexpected(comm.error());
     const auto info = info_of(comm->get());
     if (!info) return std::unexpected(info.error());
@@ -129,21 +159,25 @@ class VerifyBits {
     }
     ways_.push_back(
         {prefix + "trees, " + std::to_string(info->levels) + " level(s), " + std::to_string(info->lanes) + " lane(s)",
-         std::move(*comm)});
+         std::move(*comm), layout.only_sums});
     return {};
   }
 
-  Result<OwnedComm> make(const tributary_config& config) {
+  Result<OwnedComm> make(const tributary_config& config, bool reversed = false) {
     tributary_unique_id id{};
     tributary_comm* const by = ways_.front().comm.get();
-    if (launch_.rank == 0) {
+    const std::uint32_t last = launch_.ranks - 1;
+    const std::uint32_t rank = reversed ? last - launch_.rank : launch_.rank;
+    if (rank == 0) {
       if (const auto s = tributary_get_unique_id(&id); s != TRIBUTARY_OK) return std::unexpected(error_of(s, nullptr));
     }
-    if (const auto s = tributary_broadcast(&id, &id, sizeof id, TRIBUTARY_UINT8, 0, by, nullptr); s != TRIBUTARY_OK)
+    if (const auto s = tributary_broadcast(&id, &id, sizeof id, TRIBUTARY_UINT8, static_cast<int>(reversed ? last : 0),
+                                           by, nullptr);
+        s != TRIBUTARY_OK)
       return std::unexpected(error_of(s, by));
     tributary_comm* made = nullptr;
-    const auto status = tributary_comm_init_rank_config(&made, static_cast<int>(launch_.ranks), &id,
-                                                        static_cast<int>(launch_.rank), &config);
+    const auto status =
+        tributary_comm_init_rank_config(&made, static_cast<int>(launch_.ranks), &id, static_cast<int>(rank), &config);
     if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
     return OwnedComm(made);
   }
@@ -155,7 +189,7 @@ class VerifyBits {
         if (size > options_.elements_max) continue;
         const BitCase all{.dtype = dtype, .family = family, .count = size, .seed = seed};
         if (auto ok = check(all); !ok) return ok;
-        if (size > 4099) continue;
+        if (size > kShortElements) continue;
         for (const auto& [collective, op] :
              {std::pair{Collective::all_reduce, ReduceOp::avg}, std::pair{Collective::reduce_scatter, ReduceOp::sum},
               std::pair{Collective::reduce, ReduceOp::avg}, std::pair{Collective::all_reduce, ReduceOp::prod},
@@ -172,7 +206,10 @@ class VerifyBits {
 
   Status check(const BitCase& of) {
     const BitCheck one(of, launch_.rank, launch_.ranks);
+    const bool short_sum =
+        of.collective == Collective::all_reduce && of.op != ReduceOp::prod && of.count <= kShortElements;
     for (const Way& way : ways_) {
+      if (way.only_sums && !short_sum) continue;
       Row& row = row_of(way.name, of.dtype);
       if (auto ok = one.run(way.comm.get(), row.tally); !ok) return ok;
     }
@@ -191,7 +228,7 @@ class VerifyBits {
   Result<int> conclude() {
     bool right = true;
     std::ranges::stable_sort(rows_, {}, &Row::path);
-    show("# path                                  type          calls    elements       wrong  ranks agree\n");
+    show("# path                                          type          calls    elements       wrong  ranks agree\n");
     for (const Row& row : rows_) {
       std::array<std::uint64_t, 2> sums{row.tally.elements, row.tally.wrong};
       std::array<std::uint64_t, 2> most{row.tally.digest, ~row.tally.digest};
@@ -200,7 +237,7 @@ class VerifyBits {
       const bool agree = most[0] == ~most[1];
       right = right && agree && sums[1] == 0;
       char line[160];
-      std::snprintf(line, sizeof line, "  %-37s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
+      std::snprintf(line, sizeof line, "  %-45s %-11s %7llu %11llu %11llu  %s\n", row.path.c_str(),
                     std::string(to_string(row.dtype)).c_str(), static_cast<unsigned long long>(row.tally.calls),
                     static_cast<unsigned long long>(sums[0]), static_cast<unsigned long long>(sums[1]),
                     agree ? "yes" : "NO");

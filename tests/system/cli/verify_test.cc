@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/system/cli/command.h"
 
@@ -59,8 +60,12 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
               AllOf(ContainsRegex("trees, 2 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
                     ContainsRegex("between the ranks +bfloat16 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
                     HasSubstr("# every bit is right")));
+  // The products go between the ranks.
   EXPECT_THAT(trees.output, ContainsRegex("# trees, 2 level.s., 2 lane.s.: bytes in-network [1-9][0-9]*, between the "
-                                          "ranks 0, in shared memory 0; trees were lost 0 time"));
+                                          "ranks [1-9][0-9]*, in shared memory 0; trees were lost 0 time"));
+  EXPECT_THAT(trees.output, AllOf(ContainsRegex("trees, 2 level.s., 1 lane.s. +float32 +[1-9][0-9]* .* 0  yes"),
+                                  ContainsRegex("trees, 2 level.s., 4 lane.s. +float32 +[1-9][0-9]* .* 0  yes"),
+                                  ContainsRegex("reverse order, trees, 2 level.s., 2 lane.s. +float32 .* 0  yes")));
   const std::string verify = "exec " TRIBUTARY_PROGRAM " verify-bits -e 5000";
   const Outcome local = work_.tributary({"run", "--ranks", "4", "--aggregators", "0", "--", "sh", "-c",
                                          "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one " + verify});
@@ -79,24 +84,74 @@ TEST_F(VerifyBits, FindsEveryBitRightWhereHostsReduceFirst) {
   EXPECT_THAT(outcome.output,
               AllOf(ContainsRegex("2 hosts, trees, 1 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
                     ContainsRegex("2 hosts, between leaders +bfloat16 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
-                    ContainsRegex("# 2 hosts, trees, .*: bytes in-network [1-9][0-9]*, between the ranks 0,"),
+                    ContainsRegex("# 2 hosts, trees, .*: bytes in-network [1-9][0-9]*, between the ranks [1-9][0-9]*,"),
                     ContainsRegex("# 2 hosts, between leaders: bytes in-network 0, between the ranks [1-9][0-9]*,"),
                     HasSubstr("# every bit is right")));
 }
 
-TEST_F(VerifyBits, FindsEveryBitRightWhileAnAggregatorIsKilled) {
-  cli::ChildProcess process =
-      work_.start(command_line({"--aggregators", "3", "--levels", "2"}, {"-e", "5000", "-n", "4"}));
+/// One layout of a job whose aggregators are killed while it verifies.
+struct KillCase {
+  std::string name;
+  std::vector<std::string> options;  // of `tributary run`, for trees
+  std::string variables;             // of each rank, which has RANK
+  std::size_t aggregators;
+  std::size_t kills;
+  std::string path;  // a way's name, as the table has it
+  std::string transport = "tcp";
+};
+
+class VerifyBitsUnderKills : public VerifyBits, public testing::WithParamInterface<KillCase> {};
+
+TEST_P(VerifyBitsUnderKills, FindsEveryBitRight) {
+  const KillCase& the = GetParam();
+  work_.variables["TRIBUTARY_TRANSPORT"] = the.transport;
+  std::vector<std::string> line{"run", "--ranks", "4"};
+  line.insert(line.end(), the.options.begin(), the.options.end());
+  const std::string verify = "exec env " + the.variables + " " TRIBUTARY_PROGRAM " verify-bits -e 1100 -n 3";
+  line.insert(line.end(), {"--", "sh", "-c", verify});
+  cli::ChildProcess process = work_.start(line);
   const auto aggregators = [&] { return descendants(process.pid(), "tributary-aggregator"); };
   ASSERT_TRUE(eventually([&] { return read_file(work_.path("output")).contains("# begins"); }));
   const auto alive = aggregators();
-  ASSERT_EQ(alive.size(), 3U);
-  kill(alive.back(), SIGKILL);
+  ASSERT_EQ(alive.size(), the.aggregators);
+  for (std::size_t i = 0; i < the.kills; ++i) {
+    kill(alive[alive.size() - 1 - i], SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
   const Outcome outcome = work_.finish(std::move(process), std::chrono::seconds(400));  // 75 s under ThreadSanitizer
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.output,
-              AllOf(HasSubstr("# every bit is right"), ContainsRegex("trees were lost [1-9][0-9]* time")));
+              AllOf(HasSubstr("# every bit is right"), ContainsRegex("trees were lost [1-9][0-9]* time"),
+                    ContainsRegex(the.path + " +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes")));
 }
+
+// A covering set: levels 1 and 2, lanes 1 and 2, ranks alone on their hosts and in pairs, ranks of a host that are
+// neighbours and that are not, TCP and UDP, one and all aggregators killed.
+INSTANTIATE_TEST_SUITE_P(
+    Covering, VerifyBitsUnderKills,
+    testing::Values(
+        KillCase{"two_levels", {"--aggregators", "3", "--levels", "2"}, "", 3, 1, "trees, 2 level.s., 1 lane.s."},
+        KillCase{"one_level_two_lanes_all_killed",
+                 {"--aggregators", "2", "--lanes", "2"},
+                 "",
+                 2,
+                 2,
+                 "trees, 1 level.s., 2 lane.s."},
+        KillCase{
+            "udp_two_levels", {"--aggregators", "3", "--levels", "2"}, "", 3, 1, "trees, 2 level.s., 1 lane.s.", "udp"},
+        KillCase{"hosts_all_killed",
+                 {"--aggregators", "3", "--levels", "2"},
+                 "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2))",
+                 3,
+                 3,
+                 "2 hosts, trees, [12] level.s., 1 lane.s."},
+        KillCase{"hosts_of_far_ranks_two_lanes",
+                 {"--aggregators", "2", "--lanes", "2"},
+                 "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK % 2))",
+                 2,
+                 1,
+                 "2 hosts, trees, 1 level.s., 2 lane.s."}),
+    [](const auto& the) { return the.param.name; });
 
 #ifdef TRIBUTARY_WRONG_SUMS
 TEST_F(VerifyBits, SeesAWrongBitOfOneRank) {
