@@ -226,7 +226,9 @@ std::vector<Field> make_fields() {
       bytes("map_max", &S::map_max, 0, 1ULL << 44,
             "The most registered memory of each process of this host that the aggregator maps for reading, to sum "
             "contributions where they are. It copies the rest."),
-      flag("late_ranks", &S::late_ranks, "on", "off", "The aggregator looks for the child for which the others wait."),
+      flag("late_ranks", &S::late_ranks, "on", "off",
+           "The aggregator looks for the child for which the others wait. With off, /metrics has no lags, and /lanes "
+           "does not say for whom a lane waits."),
       listen(),
       endpoint("http_listen", &S::http_listen, "The address that serves /metrics, /healthz, /lanes and /v1/trace."),
       advertise(),

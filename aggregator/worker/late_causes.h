@@ -28,8 +28,12 @@ class LateCauses {
   static constexpr Duration kSilent =
       std::chrono::milliseconds(900);  // shorter than a wait after which a child is late
   /// A child for which the lane has waited for this time is asked for a word, and again after each pause. While a
-  /// question has no answer, there is no further one: a process that stands still finds at most one when it goes on.
+  /// question has no answer, there is a further one only after kAskAgain: a process that stands still finds few when it
+  /// goes on.
   static constexpr Duration kAskAfter = std::chrono::milliseconds(400), kAskPause = std::chrono::milliseconds(250);
+  /// A question without an answer is asked again after this time, because it may have been dropped, and a few times.
+  static constexpr Duration kAskAgain = std::chrono::seconds(5);
+  static constexpr std::uint32_t kRepeatsMax = 3;
   /// A child that does not answer for this time is silent. The witnesses' second answer comes earlier.
   static constexpr Duration kAnswerLimit = std::chrono::milliseconds(350);
 
@@ -61,9 +65,15 @@ class LateCauses {
   [[nodiscard]] bool ask(std::uint32_t child, Duration waited_for, TimePoint now) noexcept {
     TRIBUTARY_ASSERT(child < children_.size(), "child {} of {} is asked", child, children_.size());
     Child& it = children_[child];
-    if (it.unanswered || waited_for < kAskAfter || now - it.asked_at < kAskPause) return false;
+    if (waited_for < kAskAfter || now - it.asked_at < (it.unanswered ? kAskAgain : kAskPause)) return false;
+    if (it.unanswered) {
+      if (it.repeats >= kRepeatsMax) return false;
+      ++it.repeats;
+    } else {
+      it.first_asked_at = now;
+      it.repeats = it.others_asked = 0;
+    }
     it.asked_at = now;
-    it.others_asked = 0;
     return it.unanswered = true;
   }
   /// Returns whether to ask the other children now what they see of this child, which does not answer, and notes that
@@ -72,7 +82,7 @@ class LateCauses {
     TRIBUTARY_ASSERT(child < children_.size(), "others are asked about child {} of {}", child, children_.size());
     Child& it = children_[child];
     if (!it.unanswered || it.others_asked >= kWitnessQuestionsMax) return false;
-    if (now - it.asked_at < witness_after(it.others_asked)) return false;
+    if (now - it.first_asked_at < witness_after(it.others_asked)) return false;
     ++it.others_asked;
     return true;
   }
@@ -92,7 +102,7 @@ class LateCauses {
     }
     const LateCause seen = seen_cause(child, waited_for, now);
     const Child& it = children_[child];
-    if (seen == LateCause::silent && it.unanswered && it.seen_at > it.asked_at) {
+    if (seen == LateCause::silent && it.unanswered && it.seen_at > it.first_asked_at) {
       if (it.sighting.stopped) return seen;
       return cause_of({.processor_wait = it.sighting.processor_wait}, others.mean(), seen);
     }
@@ -127,12 +137,16 @@ class LateCauses {
     RankWord word{};                       // its last word about itself
     TimePoint word_at{};
     TimePoint asked_at{};            // time of the last question
-    bool unanswered = false;         // nothing has come since
+    bool unanswered = false;         // nothing has come since first_asked_at
+    TimePoint first_asked_at{};      // time of the first question without an answer
+    std::uint32_t repeats = 0;       // number of questions since then
     std::uint32_t others_asked = 0;  // number of questions to other children about this one
     Sighting sighting{};             // the last answer to them
     TimePoint seen_at{};
 
-    [[nodiscard]] bool silent(TimePoint now) const noexcept { return unanswered && now - asked_at >= kAnswerLimit; }
+    [[nodiscard]] bool silent(TimePoint now) const noexcept {
+      return unanswered && now - first_asked_at >= kAnswerLimit;
+    }
   };
 
   std::vector<Child> children_;

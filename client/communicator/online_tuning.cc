@@ -12,6 +12,10 @@ using transport::TimePoint;
 
 namespace {
 
+/// The least bytes of an operation whose copies tell that trees do not reach the GPU's memory. Shorter operations are
+/// staged in any case (Stager::kDirectBytesMin).
+constexpr std::uint64_t kStagedBytesMin = std::uint64_t{256} << 10;
+
 double us_between(TimePoint from, TimePoint to) {
   return std::chrono::duration<double, std::micro>(to - from).count();
 }
@@ -74,7 +78,7 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
     if (const auto amendment = shared_.settings.amendments()) amend_(tuning::encode(*amendment));
     return;
   }
-  if (o.staged) note_copies(*o.staged);
+  note_copies(o, way);
   if (!adaptation_ || way == Operation::State::by_hosts || !has_its_price(o)) return;
   const auto amendment = adaptation_->add(measured(o, way), shared_.transport.now());
   if (const auto news = adaptation_->take_news())
@@ -82,12 +86,20 @@ void OnlineTuning::ended(const Operation& o, Operation::State way) {
   if (amendment && !amend_(tuning::encode(*amendment))) agreed(std::nullopt, kNever);
 }
 
-/// Takes the rate of the copies from and to GPUs as a figure of the model. If it is new, the model chooses again.
-void OnlineTuning::note_copies(const StagedMemory& memory) {
-  constexpr double kDiffers = 1.5;  // copies vary with other traffic on the bus
-  const double gbytes = memory.copy_rate() / 1000;
+/// Takes the rate of the copies from and to GPUs as a figure of the model. If it is new, the model chooses again, which
+/// ends all trials: so a rate must differ much, and the next one waits. Only long operations of trees count: between the
+/// ranks, and where they are short, operations are also staged if trees reach the GPU's memory by themselves.
+void OnlineTuning::note_copies(const Operation& o, Operation::State way) {
+  constexpr double kDiffers = 2;  // copies vary with their direction, and with other traffic on the bus
+  constexpr auto kPause = std::chrono::seconds(10);
+  if (shared_.rank() != 0 || !o.staged || way != Operation::State::in_network || o.cut) return;
+  if (o.signature.count * o.element_bytes() < kStagedBytesMin) return;
+  const double gbytes = o.staged->copy_rate() / 1000;
   const double known = shared_.staging_gbytes;
-  if (shared_.rank() != 0 || gbytes <= 0 || (gbytes < known * kDiffers && known < gbytes * kDiffers)) return;
+  if (gbytes <= 0 || (gbytes < known * kDiffers && known < gbytes * kDiffers)) return;
+  const TimePoint now = shared_.transport.now();
+  if (known > 0 && now - copies_noted_at_ < kPause) return;
+  copies_noted_at_ = now;
   shared_.staging_gbytes = gbytes;
   if (!shared_.info.figures) return;
   shared_.info.figures->staging_gbytes = gbytes;
@@ -96,9 +108,11 @@ void OnlineTuning::note_copies(const StagedMemory& memory) {
                              tuning::model_policy(*shared_.info.figures, shared_.settings.nranks));
 }
 
-/// Returns whether the operation costs what the figures say. In a group with exact sums, a sum of integers does not.
+/// Returns whether the operation costs what the figures say. In a group with exact sums, a sum of integers does not, and
+/// products in the order of the ranks have no choice of path.
 bool OnlineTuning::has_its_price(const Operation& o) const noexcept {
   if (!row_of(o.signature.collective).reduces) return true;
+  if (o.signature.op == kOrderedProduct) return false;
   return is_exact(o.signature.op) == shared_.settings.exact;
 }
 
@@ -106,7 +120,8 @@ tuning::MeasuredOperation OnlineTuning::measured(const Operation& o, Operation::
   const TimePoint now = shared_.transport.now();
   tuning::MeasuredOperation it = times_of(o, way, shared_.settings.nranks, last_, now);
   it.under_way = under_way_;
-  last_.operation = std::max(last_.operation, now);
+  const auto after = std::chrono::duration<double, std::micro>(us_after_end(o));
+  last_.operation = std::max(last_.operation, now + std::chrono::duration_cast<transport::Duration>(after));
   if (way == Operation::State::in_network) last_.trees = std::max(last_.trees, o.trees_ended_at);
   return it;
 }

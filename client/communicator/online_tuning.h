@@ -49,7 +49,7 @@ class OnlineTuning {
   void agreed(const std::optional<tuning::Amendment>& amendment, std::uint64_t first);
 
  private:
-  void note_copies(const StagedMemory& memory);
+  void note_copies(const Operation& operation, Operation::State way);
   [[nodiscard]] bool has_its_price(const Operation& operation) const noexcept;
   [[nodiscard]] tuning::MeasuredOperation measured(const Operation& operation, Operation::State way);
 
@@ -58,6 +58,7 @@ class OnlineTuning {
   std::optional<tuning::Adaptation> adaptation_;
   std::uint64_t under_way_ = 0;  // number of operations
   LastEnds last_;
+  transport::TimePoint copies_noted_at_{};  // when the model last got another rate of copies
 };
 
 }  // namespace tributary::client

@@ -107,7 +107,7 @@ void OperationRoutes::begin(Operation& o, const Route& route) {
 std::string OperationRoutes::why_not_by_trees(const Operation& o) const {
   if (o.signature.op == kOrderedProduct)
     return "a product of floats with exact numerics goes between the ranks, because aggregators have no partial "
-           "products";
+           "products; use TRIBUTARY_PATH=auto, or TRIBUTARY_OP_FAST for this call";
   if (!parts_.trees.in_use()) return "there is no tree: " + shared_.info.reason;
   return "the segments of these trees are too short for the partial sums of " +
          std::string(to_string(o.signature.dtype)) + "; set the manager's segment_bytes to 512 or more";

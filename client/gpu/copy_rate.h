@@ -11,8 +11,8 @@ namespace tributary::client::gpu {
 class CopyRate {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  /// Shorter copies do not count: their time is the time of a launch and a wake-up.
-  static constexpr std::size_t kCountedMin = std::size_t{256} << 10;
+  /// Shorter copies do not count: a launch and a wake-up are a large part of their time.
+  static constexpr std::size_t kCountedMin = std::size_t{1} << 20;
 
   /// Notes a copy. It begins when it is launched or, if an earlier copy then still runs, at that copy's end.
   void note(std::size_t bytes, TimePoint launched, TimePoint ended) noexcept {

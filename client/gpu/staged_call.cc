@@ -109,11 +109,7 @@ double StagedCall::copy_rate() const noexcept {
 }
 
 std::size_t StagedCall::result_left() const noexcept {
-  std::size_t left = 0;
-  for (std::size_t chunk = 0; chunk < gone_up_.size(); ++chunk) {
-    if (!gone_up_[chunk]) left += chunk_bytes(chunk);
-  }
-  return left;
+  return to_ ? host_.recv_bytes - arrived_up_.load(std::memory_order_relaxed) : 0;
 }
 
 void StagedCall::upload(std::size_t chunk) {
@@ -127,7 +123,8 @@ void StagedCall::upload(std::size_t chunk) {
                    .from = address_of(host_.recv + offset),
                    .bytes = chunk_bytes(chunk),
                    .what = "copying a call's result to GPU " + std::to_string(to_->device),
-                   .done = [self = shared_from_this()](const Status& status) {
+                   .done = [self = shared_from_this(), bytes = chunk_bytes(chunk)](const Status& status) {
+                     self->arrived_up_.fetch_add(bytes, std::memory_order_relaxed);
                      self->ended(status, std::unique_lock(self->mutex_));
                    }});
 }

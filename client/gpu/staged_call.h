@@ -92,7 +92,8 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   std::atomic<std::size_t> results_coming_{0};  // bytes of results that have not come down yet
   // The number of bytes that have landed in each chunk of the result. Only the communicator's thread uses it.
   std::vector<std::size_t> landed_;
-  std::vector<bool> gone_up_;  // by chunk: its copy up has begun; only the communicator's thread uses it
+  std::atomic<std::size_t> arrived_up_{0};  // bytes of the result that have come to the GPU
+  std::vector<bool> gone_up_;               // by chunk: its copy up has begun; only the communicator's thread uses it
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t copies_ = 0;                   // guarded by mutex_: copies that have not ended

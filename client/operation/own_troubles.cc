@@ -152,12 +152,12 @@ bool OwnTroubles::look(transport::TimePoint now) {
   return std::exchange(told_, troubled) || troubled;
 }
 
-bool OwnTroubles::may_answer(transport::TimePoint now) noexcept {
+bool OwnTroubles::may_answer(Question question, transport::TimePoint now) noexcept {
   if (now - answers_since_ >= std::chrono::seconds(1)) {
     answers_since_ = now;
-    answers_ = 0;
+    answers_ = {};
   }
-  return ++answers_ <= kAnswersMax;
+  return ++answers_[static_cast<std::size_t>(question)] <= kAnswersMax;
 }
 
 RankTroubles OwnTroubles::until(transport::TimePoint now) {

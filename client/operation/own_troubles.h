@@ -24,7 +24,7 @@ namespace tributary::client {
 class OwnTroubles {
  public:
   static constexpr transport::Duration kPeriod = std::chrono::milliseconds(500);
-  static constexpr std::uint32_t kAnswersMax = 128;  // each of 16 lanes asks four times, and as often about others
+  static constexpr std::uint32_t kAnswersMax = 64;  // each of 16 lanes asks four times
   struct Files {
     std::string main_thread = "/proc/self/schedstat", this_thread = "/proc/thread-self/schedstat";
     std::string tcp = "/proc/self/net/snmp", devices = "/proc/self/net/dev";
@@ -47,8 +47,11 @@ class OwnTroubles {
   /// ask, it reads four times a second at most; between, it returns what it found before.
   [[nodiscard]] RankTroubles until(transport::TimePoint now);
 
-  /// Returns whether to answer one more question of an aggregator: up to kAnswersMax a second, over all lanes.
-  [[nodiscard]] bool may_answer(transport::TimePoint now) noexcept;
+  /// Questions of aggregators: about this rank, and about ranks of the same host. Many questions of one kind leave those
+  /// of the other kind their answers.
+  enum class Question : std::uint8_t { word, sighting };
+  /// Returns whether to answer one more such question: up to kAnswersMax a second, over all lanes.
+  [[nodiscard]] bool may_answer(Question question, transport::TimePoint now) noexcept;
 
   /// Counts the packets of the rank's transport, too, where it has packets of its own. look() calls the function.
   void also_count(std::function<Segments()> packets) { packets_ = std::move(packets); }
@@ -72,7 +75,7 @@ class OwnTroubles {
   std::optional<transport::TimePoint> until_at_;  // time at which until() has read the counters
   RankTroubles since_{};                          // what it found then
   transport::TimePoint answers_since_{};
-  std::uint32_t answers_ = 0;  // number in the second since then
+  std::array<std::uint32_t, 2> answers_{};  // numbers in the second since then, by Question
   bool told_ = false;
 };
 

@@ -19,7 +19,7 @@ class StagedMemory {
   /// Returns the rate of the copies from and to the memory for which the buffers stand, in bytes per microsecond; 0: not
   /// known yet.
   [[nodiscard]] virtual double copy_rate() const noexcept { return 0; }
-  /// Returns how many bytes of the result leave only after the operation's end.
+  /// Returns how many bytes of the result have not come to the memory yet for which the buffers stand.
   [[nodiscard]] virtual std::size_t result_left() const noexcept { return 0; }
 };
 

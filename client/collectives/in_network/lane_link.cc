@@ -64,8 +64,11 @@ void trace(const LaneSettings& settings, SegmentMoment moment, const SequenceEnt
 
 /// Returns whether an `alive` frame asks something, and may be answered: an aggregator asks a few times a second at most.
 bool may_answer(const LaneSettings& settings, const FrameHeader& alive) {
+  using Question = OwnTroubles::Question;
   if (alive.count != kWantsWord && alive.count != kWantsSighting) return false;
-  return !settings.troubles || settings.troubles->may_answer(transport::Clock::now());
+  if (alive.count == kWantsSighting && !settings.neighbours) return false;
+  const Question question = alive.count == kWantsWord ? Question::word : Question::sighting;
+  return !settings.troubles || settings.troubles->may_answer(question, transport::Clock::now());
 }
 
 /// Returns the frame with what this rank sees of another one; nullopt if it sees nothing.

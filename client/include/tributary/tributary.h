@@ -121,8 +121,9 @@ typedef enum tributary_op TRIBUTARY_ENUM_BASE {
   TRIBUTARY_MAX = 3,
   TRIBUTARY_AVG = 4,
   /* Numerics of one call, in place of the communicator's: TRIBUTARY_SUM | TRIBUTARY_OP_EXACT. All ranks need the same;
-   * if they differ, every rank gets an error. In a communicator with fast numerics the trees have not reserved memory
-   * for exact sums, so these are slower in trees of several levels than with tributary_config.numerics. */
+   * if they differ, every rank gets an error, at the latest when the time-out is over. In a communicator with fast
+   * numerics the trees have not reserved memory for exact sums, so these are slower in trees of several levels than
+   * with tributary_config.numerics. */
   TRIBUTARY_OP_FAST = 256,
   TRIBUTARY_OP_EXACT = 512
 } tributary_op;

@@ -57,14 +57,15 @@ class OnlineCopies : public PartTest {
     shared_.info.figures = tuning::with_trees(tuning::default_figures(group, 8), trees);
     online_.begin(*shared_.info.figures, tuning::model_policy(*shared_.info.figures, 8));
   }
-  void end(double rate) {
-    Operation o = operation_of(next_++, 64 << 20);
+  void end(double rate, std::uint64_t bytes = 64 << 20, Operation::State way = Operation::State::in_network) {
+    network_.run_for(11s);
+    Operation o = operation_of(next_++, bytes);
     o.called_at = o.started_at = shared_.transport.now();
     o.trees_ended_at = o.started_at;
     o.staged = std::make_shared<FakeStaging>(0, rate);
     online_.begun();
     online_.left();
-    online_.ended(o, Operation::State::in_network);
+    online_.ended(o, way);
   }
 
   std::vector<std::string> amendments_;
@@ -83,6 +84,10 @@ TEST_F(OnlineCopies, TheirRateIsAFigureOfTheModel) {
   EXPECT_DOUBLE_EQ(shared_.staging_gbytes, 4);
   end(5000);
   EXPECT_DOUBLE_EQ(shared_.staging_gbytes, 4) << "the rate varies, and the model need not choose again";
+  end(12'000, 64 << 10);
+  EXPECT_DOUBLE_EQ(shared_.staging_gbytes, 4) << "short operations are staged in any case";
+  end(12'000, 64 << 20, Operation::State::fallback);
+  EXPECT_DOUBLE_EQ(shared_.staging_gbytes, 4) << "between the ranks all operations are staged";
   end(12'000);
   EXPECT_DOUBLE_EQ(shared_.staging_gbytes, 12);
 }

@@ -85,9 +85,15 @@ TEST_F(OwnTroublesTest, ManyQuestionsReadTheCountersFourTimesASecond) {
 }
 
 TEST_F(OwnTroublesTest, AFloodOfQuestionsGetsAFewAnswersASecond) {
-  std::uint32_t answers = 0;
-  for (int i = 0; i < 3000; ++i) answers += troubles_.may_answer(now_ += 1ms) ? 1U : 0U;
-  EXPECT_EQ(answers, 3 * OwnTroubles::kAnswersMax);
+  using Question = OwnTroubles::Question;
+  std::uint32_t words = 0, sightings = 0;
+  for (int i = 0; i < 3000; ++i) {
+    now_ += 1ms;
+    sightings += troubles_.may_answer(Question::sighting, now_) ? 1U : 0U;
+    words += troubles_.may_answer(Question::word, now_) ? 1U : 0U;
+  }
+  EXPECT_EQ(words, 3 * OwnTroubles::kAnswersMax);
+  EXPECT_EQ(sightings, words) << "each kind of questions has answers of its own";
 }
 
 TEST_F(OwnTroublesTest, LooksOnlyTwiceASecond) {

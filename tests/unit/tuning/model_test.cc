@@ -127,10 +127,9 @@ TEST(CostModel, GivesTreesMoreOfASplitWhereTheRanksWaitForCopies) {
   const auto plain = estimate_split(narrow, call, Algorithm::ring),
              copied = estimate_split(staged, call, Algorithm::ring);
   ASSERT_TRUE(plain);
-  if (copied) {
-    EXPECT_GT(copied->tree_share, plain->tree_share);
-    EXPECT_GT(copied->time_us(), plain->time_us());
-  }
+  ASSERT_TRUE(copied);
+  EXPECT_GT(copied->tree_share, plain->tree_share);
+  EXPECT_GT(copied->time_us(), plain->time_us());
   EXPECT_NE(estimates(staged, call).front().path, Path::ranks);
 }
 

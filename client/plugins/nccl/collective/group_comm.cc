@@ -58,10 +58,15 @@ tributary_status exchange(tributary_comm* comm, LinkRates& rates, const ConnectL
 }
 
 /// Returns true on all ranks or on none. A rank that has given up exchange() when its time was over, at the moment in
-/// which the other ranks ended it, does not come here but aborts. A rank that is here no longer gives up: it waits for
-/// the other ranks, each of which comes or aborts within its own time.
+/// which the other ranks ended it, does not come here but aborts. A rank that is here waits for the other ranks, each of
+/// which comes or aborts within its own time. So it gives up only after the whole time-out once more: then another
+/// rank's process has stood still since exchange(), or its host is gone.
 bool all_go_on(tributary_comm* comm) {
-  if (tributary_barrier(comm, nullptr) == TRIBUTARY_OK) return true;
+  tributary_request* request = nullptr;
+  const ConnectLimit again;
+  if (tributary_barrier(comm, &request) == TRIBUTARY_OK && tributary_wait(request, again.rest_ns()) == TRIBUTARY_OK) {
+    return true;
+  }
   warn(std::string("the group did not come up whole, because another rank gave up: ") + tributary_last_error(comm));
   return false;
 }
