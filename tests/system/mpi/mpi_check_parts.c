@@ -78,9 +78,10 @@ static void uneven_exchange(int at_once) {
   }
   if (at_once) {
     MPI_Request requests[2];
+    MPI_Status statuses[2];
     MPI_Ialltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD, &requests[0]);
     MPI_Ialltoallv(out_too, sends, places, MPI_INT, in_too, receives, places, spaced, MPI_COMM_WORLD, &requests[1]);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, requests, statuses);
   } else {
     MPI_Alltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD);
   }
