@@ -20,7 +20,14 @@ bool has_gaps_or_is_derived(MPI_Datatype type, std::size_t bytes_of_one) {
 Contiguous::Contiguous(void* buffer, std::size_t count, MPI_Datatype type, std::size_t bytes_of_one)
     : buffer_(static_cast<std::byte*>(buffer)), count_(count), type_(type), bytes_of_one_(bytes_of_one) {
   copied_ = has_gaps_or_is_derived(type, bytes_of_one);
-  if (copied_) copy_.resize(count * bytes_of_one);
+  if (!copied_) return;
+  copy_.resize(count * bytes_of_one);
+  own_type_ = PMPI_Type_dup(type, &type_) == MPI_SUCCESS;
+  if (!own_type_) type_ = type;
+}
+
+Contiguous::~Contiguous() {
+  if (own_type_) PMPI_Type_free(&type_);
 }
 
 std::byte* Contiguous::bytes() noexcept {

@@ -15,6 +15,7 @@ class Contiguous {
   Contiguous(void* buffer, std::size_t count, MPI_Datatype type, std::size_t bytes_of_one);
   Contiguous(const Contiguous&) = delete;
   Contiguous& operator=(const Contiguous&) = delete;
+  ~Contiguous();
 
   [[nodiscard]] std::byte* bytes() noexcept;
   [[nodiscard]] std::size_t bytes_of_one() const noexcept { return bytes_of_one_; }
@@ -32,7 +33,8 @@ class Contiguous {
  private:
   std::byte* const buffer_;
   const std::size_t count_;
-  const MPI_Datatype type_;
+  MPI_Datatype type_;      // a duplicate, if it is needed after the call's start: the program may free its type then
+  bool own_type_ = false;  // it is a duplicate
   const std::size_t bytes_of_one_;
   bool copied_ = false;
   std::vector<std::byte> copy_;

@@ -81,9 +81,11 @@ static void uneven_exchange(int at_once) {
     MPI_Status statuses[2];
     MPI_Ialltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD, &requests[0]);
     MPI_Ialltoallv(out_too, sends, places, MPI_INT, in_too, receives, places, spaced, MPI_COMM_WORLD, &requests[1]);
+    MPI_Type_free(&spaced);  // MPI allows this once the calls have started
     MPI_Waitall(2, requests, statuses);
   } else {
     MPI_Alltoallv(out, sends, places, MPI_INT, in, receives, places, spaced, MPI_COMM_WORLD);
+    MPI_Type_free(&spaced);
   }
   for (int of = 0; of < ranks; ++of) {
     for (int i = 0; i < kCount; ++i) {
@@ -91,7 +93,6 @@ static void uneven_exchange(int at_once) {
       EXPECT(in_too[2 * (places[of] + i)] == (at_once && i < receives[of] ? exchanged(of, rank, i) + 1 : 0));
     }
   }
-  MPI_Type_free(&spaced);
   free(out);
   free(in);
   free(out_too);

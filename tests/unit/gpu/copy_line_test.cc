@@ -42,9 +42,9 @@ TEST(CopyRates, CountFromTheLaunchOrFromTheEndOfTheCopyBefore) {
   CopyRate rate;
   rate.note(1 << 10, start, start + 1s);
   EXPECT_EQ(rate.bytes_per_us(), 0) << "a short copy tells nothing";
-  rate.note(1'000'000, start + 2s, start + 2s + 500us);
+  rate.note(2'000'000, start + 2s, start + 2s + 1ms);
   EXPECT_DOUBLE_EQ(rate.bytes_per_us(), 2000);
-  rate.note(1'000'000, start + 2s, start + 2s + 750us);  // it was launched behind the copy before
+  rate.note(2'000'000, start + 2s, start + 2s + 1500us);  // it was launched behind the copy before
   EXPECT_DOUBLE_EQ(rate.bytes_per_us(), 2250) << "4000 with a weight of an eighth";
 }
 

@@ -156,7 +156,7 @@ TEST(ExactSumDeathTest, AStepWithTheInputsOfOnlySomeRanksIsRefused) {
   const std::vector<const void*> inputs(3, &value);
   float out = 0;
   EXPECT_DEATH(reduce_step(DType::float32, kExactSum, inputs, &out, 1, {.divisor = 4}),
-               "an exact sum of 4 ranks gets 3 inputs");
+               "of 4 ranks gets 3 inputs");
 }
 
 }  // namespace
