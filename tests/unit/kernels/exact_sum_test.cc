@@ -155,8 +155,7 @@ TEST(ExactSumDeathTest, AStepWithTheInputsOfOnlySomeRanksIsRefused) {
   const float value = 1;
   const std::vector<const void*> inputs(3, &value);
   float out = 0;
-  EXPECT_DEATH(reduce_step(DType::float32, kExactSum, inputs, &out, 1, {.divisor = 4}),
-               "of 4 ranks gets 3 inputs");
+  EXPECT_DEATH(reduce_step(DType::float32, kExactSum, inputs, &out, 1, {.divisor = 4}), "of 4 ranks gets 3 inputs");
 }
 
 }  // namespace
