@@ -118,8 +118,8 @@ class VerifyBits {
   Status open_layouts() {
     const auto trees = std::ranges::find_if(ways_, [](const Way& way) { return way.name.starts_with("trees"); });
     if (trees == ways_.end()) return {};
-    const auto info = info_of(trees->comm.get());
-    if (!info) return std::unexpected(info.error());
+    const auto shape = shape_of(trees->comm.get());
+    if (!shape) return std::unexpected(shape.error());
     tributary_config config = exact_config();
     config.path = "auto";
     config.local = "off";
@@ -127,7 +127,7 @@ class VerifyBits {
     if (auto ok = open_trees(config, "reverse order, ", {.only_sums = true, .reversed = true}); !ok) return ok;
     for (const std::uint32_t lanes : {1U, 2U, 4U}) {
       config.lanes = static_cast<int>(lanes);
-      if (lanes == info->lanes) continue;
+      if (lanes == shape->lanes) continue;
       if (auto ok = open_trees(config, "", {.only_sums = true}); !ok) return ok;
     }
     return {};
@@ -149,18 +149,37 @@ class VerifyBits {
   Status open_trees(const tributary_config& config, const std::string& prefix = "", const Layout& layout = {}) {
     auto comm = make(config, layout.reversed);
     if (!comm) return std::unexpected(comm.error());
-    const auto info = info_of(comm->get());
-    if (!info) return std::unexpected(info.error());
-    if (info->path != TRIBUTARY_PATH_IN_NETWORK) {
-      show("# no trees: " + std::string(info->reason) + "\n");
+    const auto shape = shape_of(comm->get());
+    if (!shape) return std::unexpected(shape.error());
+    if (shape->levels == 0) {
+      const auto info = info_of(comm->get());
+      show("# no trees: " + (info ? std::string(info->reason) : info.error().message) + "\n");
       if (const auto status = tributary_comm_destroy(comm->release()); status != TRIBUTARY_OK)
         return std::unexpected(error_of(status, nullptr));
       return {};
     }
     ways_.push_back(
-        {prefix + "trees, " + std::to_string(info->levels) + " level(s), " + std::to_string(info->lanes) + " lane(s)",
+        {prefix + "trees, " + std::to_string(shape->levels) + " level(s), " + std::to_string(shape->lanes) + " lane(s)",
          std::move(*comm), layout.only_sums});
     return {};
+  }
+
+  /// The shape of a communicator's trees. No levels: it has no trees.
+  struct TreesShape {
+    std::uint32_t levels = 0, lanes = 0;
+  };
+  /// Returns the shape that rank 0 sees now. Trees form and get lost at different moments for different ranks, and all
+  /// ranks must make the same calls.
+  Result<TreesShape> shape_of(tributary_comm* comm) {
+    const auto info = info_of(comm);
+    if (!info) return std::unexpected(info.error());
+    std::array<std::uint32_t, 2> shape{};
+    if (info->path == TRIBUTARY_PATH_IN_NETWORK) shape = {info->levels, info->lanes};
+    tributary_comm* const by = ways_.front().comm.get();
+    if (const auto s = tributary_broadcast(shape.data(), shape.data(), shape.size(), TRIBUTARY_UINT32, 0, by, nullptr);
+        s != TRIBUTARY_OK)
+      return std::unexpected(error_of(s, by));
+    return TreesShape{.levels = shape[0], .lanes = shape[1]};
   }
 
   Result<OwnedComm> make(const tributary_config& config, bool reversed = false) {
