@@ -4,6 +4,7 @@
 
 #include "client/control/time_out.h"
 #include "client/recovery/late_inquiry.h"
+#include "client/recovery/own_absence.h"
 
 namespace tributary::client {
 
@@ -93,7 +94,7 @@ Duration StallWatch::suspect_after() const {
 
 std::string StallWatch::stood_still() const {
   const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // a tick may come late
-  if (absence < timeout() / 20) return "";
+  if (absence < harmful_absence(timeout())) return "";
   return "rank " + std::to_string(shared_.known_as()) + " stood still for " + in_seconds(absence) +
          ", and found when it went on: ";
 }

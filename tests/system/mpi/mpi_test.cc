@@ -159,7 +159,7 @@ TEST(Mpi, ALostRankIsAnErrorOfMpiOnEveryOtherRank) {
   if (!Job::kOpenMpi) GTEST_SKIP() << "MPICH's mpirun kills all ranks when one has died";
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
-  Job job(workshop, cluster.get(), MPI_CHECK " lose", {{"TRIBUTARY_TIMEOUT", "20"}});
+  Job job(workshop, cluster.get(), MPI_CHECK " lose", {{"TRIBUTARY_TIMEOUT", "60"}});
   EXPECT_TRUE(job.wait_for("rank 0 got: Tributary: a rank is gone: rank 1")) << job.output();
 }
 
