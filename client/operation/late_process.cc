@@ -1,6 +1,9 @@
 #include "client/operation/late_process.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -8,6 +11,8 @@
 
 namespace tributary::client {
 namespace {
+
+constexpr int kFullTenths = 9;  // of its processors' time: a process that ran for so long had all of it
 
 /// Returns the state of a process or thread as a letter of the kernel; a space if it is not known.
 char state_of(const std::string& folder) {
@@ -35,6 +40,14 @@ LateProcess::Duration wait_between(const LateProcess::Times& before, const LateP
   const LateProcess::Duration open =
       before.ready && after.ready ? time - (after.ran - before.ran) : LateProcess::Duration::zero();
   return std::clamp(std::max(ended, open), LateProcess::Duration::zero(), time);
+}
+
+/// Adds the processors on which a thread may run.
+void add_processors_of(const std::string& thread, cpu_set_t& all) {
+  pid_t number = 0;
+  cpu_set_t processors{};
+  if (std::from_chars(thread.data(), thread.data() + thread.size(), number).ec != std::errc{}) return;
+  if (sched_getaffinity(number, sizeof processors, &processors) == 0) CPU_OR(&all, &all, &processors);
 }
 
 }  // namespace
@@ -76,12 +89,18 @@ std::optional<Sighting> LateProcess::sight(std::uint32_t rank, const std::string
   if (sighting.stopped) return sighting;
   if (!seen_ || seen_->rank != rank || now - seen_->at < kLookMin) return std::nullopt;
   const Duration time = now - seen_->at;
+  Duration ran{};
+  cpu_set_t processors{};
   for (const auto& [number, after] : threads_of(folder)) {
     const auto before = seen_->threads.find(number);
     if (before == seen_->threads.end()) continue;
+    ran += after.ran - before->second.ran;
+    add_processors_of(number, processors);
     const auto percent = static_cast<std::uint8_t>(wait_between(before->second, after, time) * 100 / time);
     sighting.processor_wait = std::max(sighting.processor_wait, percent);
   }
+  const int count = CPU_COUNT(&processors);
+  if (count > 0 && ran >= time * count / 10 * kFullTenths) sighting.processor_wait = 0;
   return sighting;
 }
 

@@ -35,7 +35,8 @@ class LateProcess {
 
   /// Begins to look at a rank, if it does not look at this rank yet. `folder`: see folder_of_process().
   void look(std::uint32_t rank, const std::string& folder, TimePoint now);
-  /// Returns what is seen since look(); nullopt if this is too short a time, or if the process is not visible.
+  /// Returns what is seen since look(); nullopt if this is too short a time, or if the process is not visible. A process
+  /// that itself fills the processors on which it may run does not wait for one: its threads wait for each other.
   [[nodiscard]] std::optional<Sighting> sight(std::uint32_t rank, const std::string& folder, TimePoint now) const;
   /// Returns the cause that the sighting gives; else `otherwise`.
   [[nodiscard]] LateCause cause(std::uint32_t rank, const std::string& folder, TimePoint now,

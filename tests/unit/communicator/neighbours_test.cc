@@ -7,12 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include "client/control/witnesses.h"
+#include "client/operation/late_process.h"
 #include "client/operation/own_troubles.h"
+#include "tests/unit/manager/temporary_folder.h"
 
 namespace tributary::client {
 namespace {
@@ -102,6 +108,63 @@ TEST(Neighbours, SeeThatAProcessWaitsForAProcessor) {
   EXPECT_FALSE(sighting->stopped);
   EXPECT_GE(sighting->processor_wait, RankTroubles::kProcessorWaitMin);
   EXPECT_EQ(sighting->cause(LateCause::silent), LateCause::no_cpu);
+}
+
+/// Files like those of /proc about a process with two threads, whose numbers are those of two threads of this test.
+class Files {
+ public:
+  explicit Files(std::array<pid_t, 2> threads) : threads_(threads) { std::ofstream(folder() + "/stat") << kRuns; }
+  /// Tells for how long each thread ran, and how long it waited, since it began.
+  void write(std::chrono::nanoseconds ran, std::chrono::nanoseconds waited) const {
+    for (const pid_t thread : threads_) {
+      const std::string task = folder() + "/task/" + std::to_string(thread);
+      std::filesystem::create_directories(task);
+      std::ofstream(task + "/stat") << kRuns;
+      std::ofstream(task + "/schedstat") << ran.count() << ' ' << waited.count() << " 1\n";
+    }
+  }
+  [[nodiscard]] std::string folder() const { return folder_.path(); }
+
+ private:
+  static constexpr const char* kRuns = "1 (name) R 0\n";
+  std::array<pid_t, 2> threads_;
+  manager::TemporaryFolder folder_;
+};
+
+/// Calls a function while a second thread and this one may run on one processor only, with their numbers.
+template <class Function>
+void on_one_processor(Function&& function) {
+  std::thread([&] {
+    cpu_set_t one{};
+    CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    std::promise<pid_t> number;
+    std::promise<void> over;
+    std::thread second([&] {
+      number.set_value(gettid());
+      over.get_future().wait();
+    });
+    function(std::array{gettid(), number.get_future().get()});
+    over.set_value();
+    second.join();
+  }).join();
+}
+
+TEST(LateProcess, ThatFillsItsProcessorsItselfDoesNotWaitForOne) {
+  on_one_processor([](std::array<pid_t, 2> threads) {
+    // Each second each thread ran for `ran` and waited for the rest.
+    for (const auto& [ran, wait] : {std::pair{480ms, 0}, std::pair{400ms, 60}}) {
+      const Files files(threads);
+      const LateProcess::TimePoint begin{1h};
+      files.write(1s, 1s);
+      LateProcess process;
+      process.look(kRank, files.folder(), begin);
+      files.write(1s + ran, 2s - ran);
+      const auto sighting = process.sight(kRank, files.folder(), begin + 1s);
+      ASSERT_TRUE(sighting);
+      EXPECT_EQ(sighting->processor_wait, wait) << ran.count();
+    }
+  });
 }
 
 TEST(Neighbours, AProcessThatHasEndedIsNotSeen) {
