@@ -47,14 +47,23 @@ std::vector<pid_t> descendants(pid_t ancestor, const std::string& program) {
   return found;
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr const char* kElements = "1100";  // ThreadSanitizer makes a run twenty times as long
+#else
+constexpr const char* kElements = "5000";
+#endif
+
 class VerifyBits : public testing::Test {
  protected:
+  [[nodiscard]] Outcome run(const std::vector<std::string>& line) { return finish(work_.start(line)); }
+  [[nodiscard]] Outcome finish(cli::ChildProcess process) {
+    return work_.finish(std::move(process), std::chrono::seconds(400));  // 170 s under ThreadSanitizer
+  }
   Workplace work_;
 };
 
 TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
-  const Outcome trees =
-      work_.tributary(command_line({"--aggregators", "3", "--levels", "2", "--lanes", "2"}, {"-e", "5000"}));
+  const Outcome trees = run(command_line({"--aggregators", "3", "--levels", "2", "--lanes", "2"}, {"-e", kElements}));
   EXPECT_EQ(trees.code, 0) << trees.output << trees.error;
   EXPECT_THAT(trees.output,
               AllOf(ContainsRegex("trees, 2 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
@@ -66,9 +75,9 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
   EXPECT_THAT(trees.output, AllOf(ContainsRegex("trees, 2 level.s., 1 lane.s. +float32 +[1-9][0-9]* .* 0  yes"),
                                   ContainsRegex("trees, 2 level.s., 4 lane.s. +float32 +[1-9][0-9]* .* 0  yes"),
                                   ContainsRegex("reverse order, trees, 2 level.s., 2 lane.s. +float32 .* 0  yes")));
-  const std::string verify = "exec " TRIBUTARY_PROGRAM " verify-bits -e 5000";
-  const Outcome local = work_.tributary({"run", "--ranks", "4", "--aggregators", "0", "--", "sh", "-c",
-                                         "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one " + verify});
+  const std::string verify = "exec " TRIBUTARY_PROGRAM " verify-bits -e " + std::string(kElements);
+  const Outcome local = run({"run", "--ranks", "4", "--aggregators", "0", "--", "sh", "-c",
+                             "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=one " + verify});
   EXPECT_EQ(local.code, 0) << local.output << local.error;
   EXPECT_THAT(local.output, AllOf(HasSubstr("# no trees: "), ContainsRegex("shared memory +float16 .* 0  yes"),
                                   HasSubstr("# every bit is right")));
@@ -76,10 +85,11 @@ TEST_F(VerifyBits, FindsEveryBitRightOnEveryPath) {
 
 // Two hosts of two ranks: the leaders send forms to an aggregator, and to each other.
 TEST_F(VerifyBits, FindsEveryBitRightWhereHostsReduceFirst) {
-  const std::string verify =
-      "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM " verify-bits -e 5000";
-  const Outcome outcome = work_.tributary(
-      {"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c", verify});
+  const std::string verify = "TRIBUTARY_LOCAL=auto TRIBUTARY_HOST_ID=worker-$((RANK / 2)) exec " TRIBUTARY_PROGRAM
+                             " verify-bits -e " +
+                             std::string(kElements);
+  const Outcome outcome =
+      run({"run", "--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2", "--", "sh", "-c", verify});
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.output,
               AllOf(ContainsRegex("2 hosts, trees, 1 level.s., 2 lane.s. +float64 +[1-9][0-9]* +[1-9][0-9]* +0  yes"),
@@ -118,7 +128,7 @@ TEST_P(VerifyBitsUnderKills, FindsEveryBitRight) {
     kill(alive[alive.size() - 1 - i], SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
-  const Outcome outcome = work_.finish(std::move(process), std::chrono::seconds(400));  // 75 s under ThreadSanitizer
+  const Outcome outcome = finish(std::move(process));
   EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.error;
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("# every bit is right"), ContainsRegex("trees were lost [1-9][0-9]* time"),
