@@ -81,6 +81,8 @@ class VerifyBits {
 
   /// The first communicator runs between the ranks. It carries the other communicators' ids.
   Status open_ways() {
+    // A job begins without trees if they form slowly. This tool is here to try them, so it waits, unless told otherwise.
+    setenv("TRIBUTARY_BEGIN_WITHIN", "30000", 0);
     tributary_config config = exact_config();
     config.path = "fallback";
     config.local = "off";
