@@ -34,6 +34,7 @@ SOURCES = [
     "error.cc",
     "meeting.cc",
     "bits.cc",
+    "numerics.cc",
     "element.cc",
     "work.cc",
     "serial_thread.cc",

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bits.h"
+#include "numerics.h"
 
 namespace tributary::torch {
 namespace {
@@ -99,6 +100,7 @@ Reduction::Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const 
       bitwise_(is_bitwise(op.op_)),
       dtype_(TRIBUTARY_UINT8),
       op_(operation_of(op.op_, what)),
+      numerics_(numerics_of_calls()),
       factor_(factor_of(op)) {
   at::ScalarType type = type_;
   if (bitwise_) {

@@ -38,7 +38,8 @@ class Reduction {
   Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const char* what);
 
   [[nodiscard]] tributary_dtype dtype() const noexcept { return dtype_; }
-  [[nodiscard]] tributary_op op() const noexcept { return op_; }
+  /// Returns the operation, with the numerics that the calling thread had chosen when this object was made.
+  [[nodiscard]] tributary_op op() const noexcept { return static_cast<tributary_op>(op_ | numerics_); }
   /// Returns true if source() makes a copy.
   [[nodiscard]] bool converts() const noexcept { return bitwise_ || factor_.defined(); }
 
@@ -56,6 +57,7 @@ class Reduction {
   bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
+  int numerics_;
   at::Tensor factor_;  // factor of PREMUL_SUM; undefined for other operations
 };
 

@@ -1,12 +1,15 @@
-// The Python side of the extension. Only this file uses the interpreter.
+// The Python side of the extension. Only this file and numerics.cc use the interpreter.
 #include <pybind11/chrono.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "backend.h"
 #include "meeting.h"
+#include "numerics.h"
 
 namespace py = pybind11;
 
@@ -146,6 +149,14 @@ py::object statistics(Work& work) {
   return result;
 }
 
+/// Sets the numerics of the calling thread's calls: true for exact, false for fast, none for the group's. Returns the
+/// choice before.
+std::optional<bool> choose_numerics(std::optional<bool> exact) {
+  const int before = numerics_of_calls();
+  choose_numerics_of_calls(!exact ? 0 : *exact ? TRIBUTARY_OP_EXACT : TRIBUTARY_OP_FAST);
+  return before == 0 ? std::nullopt : std::optional(before == TRIBUTARY_OP_EXACT);
+}
+
 std::string library_version() {
   int major = 0, minor = 0, patch = 0;
   tributary_version(&major, &minor, &patch);
@@ -173,6 +184,7 @@ PYBIND11_MODULE(_C, module) {
       .def_property_readonly("options", &PythonBackend::getBackendOptions)
       .def("perform_nocolor_split", [](PythonBackend&, const py::object&) {});
   module.def("info", &info, py::arg("backend"));
+  module.def("choose_numerics", &choose_numerics, py::arg("exact"));
   module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
   module.def("library_version", &library_version);
 }

@@ -17,7 +17,8 @@ Every call of torch.distributed that gloo knows works, with these differences:
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
   with the number of ranks times the most entries of a rank. A rank's later calls start when all ranks have called it.
 - pg_options=tributary.torch.Options(numerics="exact") gives a group's sums and averages the same bits on every path.
-  Without it, TRIBUTARY_NUMERICS does so for all groups.
+  Without it, TRIBUTARY_NUMERICS does so for all groups. `with tributary.torch.numerics("exact"):` does so for the calls
+  inside. all_reduce() of sparse tensors adds on each rank, in the order of the ranks: the same bits on every path.
 - tributary.torch.Options(check_values="count") counts NaN, infinities and subnormal numbers: after work.wait(), the
   work of a collective has statistics(). check_values="nan-fails" raises an error on every rank if an input has a NaN;
   its text names the rank. Without them, TRIBUTARY_CHECK_VALUES does so for all groups.
@@ -33,6 +34,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -43,9 +45,12 @@ from tributary._extension import _C
 from tributary.registration import register
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
     from torch.distributed import ProcessGroup, Store
 
-__all__ = ["Info", "Options", "Statistics", "Values", "create", "info", "library_version"]
+__all__ = ["Info", "Options", "Statistics", "Values", "create", "info", "library_version", "numerics"]
 
 
 class Info(TypedDict):
@@ -115,6 +120,33 @@ def info(group: ProcessGroup | None = None) -> Info:
         if found is not None:
             return cast(Info, found)
     raise ValueError(f'the process group "{group.group_name}" does not use the backend "tributary"')
+
+
+def numerics(mode: str) -> AbstractContextManager[None]:
+    """Sets the numerics of the calls inside the block, in place of their groups': "fast", "wide" or "exact".
+
+        with tributary.torch.numerics("exact"):
+            loss.backward()  # DDP's sums of gradients
+            dist.all_reduce(loss)
+
+    All ranks need the same numerics for a call. A call counts with the thread that makes it, and when it is made: its
+    wait() may come after the block. Threads that PyTorch starts for a backward pass inside the block have its numerics,
+    other threads do not, and callbacks of a future do not. Blocks may be nested: the inner one counts. In a group with
+    fast numerics, trees of several levels have reserved no memory for exact sums, so these are slower there than with
+    Options(numerics="exact"). The result also is a decorator.
+    """
+    if mode not in ("fast", "wide", "exact"):
+        raise ValueError(f'numerics are {mode!r}; allowed are "fast", "wide" and "exact"')
+    return _with_numerics(exact=mode != "fast")
+
+
+@contextmanager
+def _with_numerics(exact: bool) -> Iterator[None]:
+    before = _C.choose_numerics(exact)
+    try:
+        yield
+    finally:
+        _C.choose_numerics(before)
 
 
 def library_version() -> str:
