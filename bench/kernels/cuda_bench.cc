@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/device_array.h"
 #include "kernels/reference/reduce.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::bench {
 namespace {
@@ -222,6 +223,7 @@ void register_all() {
   }
   for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
     for (std::uint8_t op = 1; op < kReduceOpCount; ++op) {
+      if (!is_defined(ReduceOp{op}, DType{dtype})) continue;
       add("reduce/64MiB/" + name_of(DType{dtype}) + "/" + std::string(to_string(ReduceOp{op})) + "/K=4",
           [=](benchmark::State& state) { reduce_benchmark(state, DType{dtype}, ReduceOp{op}, 4, 64 * kMiB); });
     }

@@ -23,6 +23,7 @@
 #include "kernels/reference/reduce.h"
 #include "tributary/kernels/reduce.h"
 #include "tributary/kernels/target.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::bench {
 namespace {
@@ -200,6 +201,7 @@ void register_all() {
   for (const std::size_t inputs : {2U, 4U, 8U}) {
     for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
       for (std::uint8_t op = 0; op < kReduceOpCount; ++op) {
+        if (!is_defined(ReduceOp{op}, DType{dtype})) continue;
         add("all", {DType{dtype}, ReduceOp{op}, inputs, std::size_t{16} << 20}, 9);
         add("all32KiB", in_cache(DType{dtype}, ReduceOp{op}, inputs, std::size_t{32} << 10), 21);
         add("all256KiB", in_cache(DType{dtype}, ReduceOp{op}, inputs, std::size_t{256} << 10), 21);

@@ -59,6 +59,7 @@ tributary_status tributary_op_supported(const tributary_config* config, tributar
     if (!settings) return report(settings.error().code, std::string(function) + ": " + settings.error().message);
     const auto known = call_op(op, settings->numerics);
     if (!known || dtype < 0 || dtype >= kDTypeCount) return TRIBUTARY_OK;
+    if (!is_defined(known->op, static_cast<DType>(dtype))) return TRIBUTARY_OK;
     const ReduceOp own = with_numerics(known->op, static_cast<DType>(dtype), known->numerics);
     if (own != kOrderedProduct || settings->path != PathMode::in_network) *supported = 1;
     return TRIBUTARY_OK;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tributary/protocol/collective.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::client {
 namespace {
@@ -87,6 +88,12 @@ Result<bool> check_overlap(const CollectiveCall& call, const Part& part, std::si
                                 in_place_rule(part.in_place, part.offset));
 }
 
+Status check_operator(const char* function, ReduceOp op, DType dtype) {
+  if (is_defined(op, dtype)) return {};
+  return bad(function, "op is " + std::string(to_string(op)) + ", which only integers have, but dtype is " +
+                           std::string(to_string(dtype)));
+}
+
 Status check_rank_argument(const char* function, const char* name, int value, std::uint32_t nranks) {
   if (value >= 0 && static_cast<std::uint32_t>(value) < nranks) return {};
   return bad(function, std::string(name) + " is " + std::to_string(value) + ", but the communicator has ranks 0 to " +
@@ -115,6 +122,7 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
                                   std::to_string(kReduceOpCount - 1) +
                                   ", with TRIBUTARY_OP_FAST or TRIBUTARY_OP_EXACT added or without");
   }
+  if (auto ok = check_operator(call.function, op->op, *dtype); !ok) return std::unexpected(ok.error());
   if (has_root(call.collective)) {
     if (auto ok = check_rank_argument(call.function, "root", call.root, nranks); !ok)
       return std::unexpected(ok.error());

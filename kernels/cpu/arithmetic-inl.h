@@ -21,6 +21,10 @@ HWY_INLINE Vec<std::uint32_t> multiply_wrapping(Vec<std::uint32_t> a, Vec<std::u
   return hn::Mul(a, b);
 }
 
+HWY_INLINE Vec<std::uint16_t> multiply_wrapping(Vec<std::uint16_t> a, Vec<std::uint16_t> b) {
+  return hn::Mul(a, b);
+}
+
 HWY_INLINE Vec<std::uint8_t> multiply_wrapping(Vec<std::uint8_t> a, Vec<std::uint8_t> b) {
   const auto low_byte = set<std::uint16_t>(0x00FF);
   const auto a16 = as<std::uint16_t>(a);
@@ -131,9 +135,10 @@ class Divider<T> {
   using R = std::conditional_t<sizeof(T) == 1, std::uint16_t, U>;  // 8-bit lanes are divided as 16-bit ones
 
  public:
-  // A byte divided by more than 255 is 0, so a larger divisor may be replaced by any number above 255.
+  // An element of 8 or 16 bits divided by a number above its range is 0, so all such divisors may be replaced by one.
+  static constexpr std::uint32_t kDivisorMax = sizeof(T) == 1 ? 1U << 8 : sizeof(T) == 2 ? 1U << 16 : ~0U;
   explicit HWY_INLINE Divider(std::uint32_t divisor)
-      : reciprocal_(reciprocal_of<R>(sizeof(T) == 1 && divisor > 256 ? 256 : divisor)) {}
+      : reciprocal_(reciprocal_of<R>(divisor > kDivisorMax ? kDivisorMax : divisor)) {}
 
   HWY_INLINE Vec<T> operator()(Vec<T> value) const {
     if constexpr (std::is_signed_v<T>) {

@@ -1,4 +1,4 @@
-// The twelve dtypes for reduce(): for each a wire form, an accumulator lane, and a load and a store between them.
+// The dtypes for reduce(): for each a wire form, an accumulator lane, and a load and a store between them.
 // Included once per target.
 //
 // Elements move in groups of four accumulator vectors. These come from four wire vectors if an element is as wide as

@@ -27,7 +27,7 @@ struct ReduceArgs {
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 
 struct ReduceTable {
-  ReduceFunction functions[kDTypeCount][kReduceOpCount];
+  ReduceFunction functions[kDTypeCount][kReduceOpCount];  // null where the type lacks the operator (is_defined)
   /// Sums the weighted inputs, in input order, and divides by `quotient`; the result of a finite sum is at most
   /// `largest`. Weights, products, sums and quotients are rounded to the accumulator's type. Null for integers.
   ReduceFunction weighted[kDTypeCount];

@@ -7,6 +7,7 @@
 #include "kernels/cpu/weighted_sum.h"
 #include "kernels/reference/reduce.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::kernels {
 namespace {
@@ -45,6 +46,7 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void*
             std::uint32_t divisor) noexcept {
   TRIBUTARY_ASSERT(!inputs.empty() && inputs.size() <= kReduceInputsMax && divisor != 0,
                    "{} inputs of at most {}, divided by {}", inputs.size(), kReduceInputsMax, divisor);
+  TRIBUTARY_ASSERT(is_defined(op, dtype), "type {} has no operator {}", dtype, op);
   if (count == 0) return;
   if (divisor == 1 && op == ReduceOp::avg) op = ReduceOp::sum;  // the same bits, without the division
   ReduceArgs args = args_of(dtype, inputs, out, count);

@@ -83,6 +83,54 @@ struct Maximum {
   static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
 };
 
+template <class T>
+struct BitwiseAnd {
+  explicit HWY_INLINE BitwiseAnd(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::And(a, b); }
+  static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
+};
+
+template <class T>
+struct BitwiseOr {
+  explicit HWY_INLINE BitwiseOr(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Or(a, b); }
+  static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
+};
+
+template <class T>
+struct BitwiseXor {
+  explicit HWY_INLINE BitwiseXor(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Xor(a, b); }
+  static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
+};
+
+/// The operators on truth values; the last step makes 1 of every value other than 0.
+template <class T>
+struct Logical {
+  static constexpr bool kLogical = true;
+  static HWY_INLINE Vec<T> finish(Vec<T> v) { return hn::IfThenZeroElse(hn::Eq(v, hn::Zero(Tag<T>())), set<T>(1)); }
+};
+template <class Op>
+concept IsLogical = Op::kLogical;
+
+template <class T>
+struct LogicalAnd : Logical<T> {
+  explicit HWY_INLINE LogicalAnd(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::IfThenZeroElse(hn::Eq(a, hn::Zero(Tag<T>())), b); }
+};
+
+template <class T>
+struct LogicalOr : Logical<T> {
+  explicit HWY_INLINE LogicalOr(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Or(a, b); }
+};
+
+template <class T>
+struct LogicalXor : Logical<T> {
+  explicit HWY_INLINE LogicalXor(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Xor(Logical<T>::finish(a), Logical<T>::finish(b)); }
+};
+
 #if HWY_TARGET == HWY_AVX3
 // VRANGEPS orders the zeros, but from a number and a NaN it returns the number. So a separate comparison finds the NaNs
 // of two inputs at once, and they are put in at the end. If every step put NaNs in, it would wait for two instructions
@@ -345,7 +393,7 @@ void run(const ReduceArgs& args) noexcept {
   constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
   constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
   constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>> || Weighs<Op<float>>;
-  if constexpr (kSums || (!kWidens && !kDivides)) {
+  if constexpr (kSums || (!kWidens && !kDivides && !IsLogical<Op<float>>)) {
     switch (args.inputs_count) {
       case 2:
         return reduce_range<Element, Walk::cached, 2>(args, op, {0, bytes});
@@ -421,10 +469,32 @@ inline constexpr ReduceFunction float16_sum = widened<Float16<Order::native>, Su
 inline constexpr ReduceFunction float16_product = widened<Float16<Order::native>, Product>;
 #endif
 
+/// An operator on bits does not see where an element ends, so one function by bytes serves all integers.
+template <std::size_t kElementBytes, template <class> class Op>
+void run_bitwise(const ReduceArgs& args) noexcept {
+  ReduceArgs bytes = args;
+  bytes.count = args.count * kElementBytes;
+  plain<std::uint8_t, Op>(bytes);
+}
+/// An operator on truth values does not see a sign.
+template <class T, template <class> class Op>
+inline constexpr ReduceFunction logical = plain<std::make_unsigned_t<T>, Op>;
+
 using E4M3Native = Float8<E4M3, Order::native>;
 using E5M2Native = Float8<E5M2, Order::native>;
 
-#define TRIBUTARY_INTEGER(T) {plain<T, Sum>, plain<T, Product>, plain<T, Minimum>, plain<T, Maximum>, plain<T, Average>}
+#define TRIBUTARY_INTEGER(T)           \
+  {plain<T, Sum>,                      \
+   plain<T, Product>,                  \
+   plain<T, Minimum>,                  \
+   plain<T, Maximum>,                  \
+   plain<T, Average>,                  \
+   run_bitwise<sizeof(T), BitwiseAnd>, \
+   run_bitwise<sizeof(T), BitwiseOr>,  \
+   run_bitwise<sizeof(T), BitwiseXor>, \
+   logical<T, LogicalAnd>,             \
+   logical<T, LogicalOr>,              \
+   logical<T, LogicalXor>}
 #define TRIBUTARY_FLOAT(F, T, infinity, quiet)                                                                  \
   {plain<F, Sum>, plain<F, Product>, least_float<F, T, infinity, quiet>, greatest_float<F, T, infinity, quiet>, \
    plain<F, Average>}
@@ -454,10 +524,12 @@ const ReduceTable kReduceTable = {
             TRIBUTARY_FLOAT(double, std::int64_t, 0x7FF0000000000000, 0x0008000000000000),
             TRIBUTARY_SMALL(E4M3Native, std::int8_t, 0x7E, 0),
             TRIBUTARY_SMALL(E5M2Native, std::int8_t, 0x7C, 0x02),
+            TRIBUTARY_INTEGER(std::int16_t),
+            TRIBUTARY_INTEGER(std::uint16_t),
         },
     .weighted = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, widened<Float16<Order::native>, Weighted>,
                  widened<BFloat16<Order::native>, Weighted>, plain<float, Weighted>, plain<double, Weighted>,
-                 widened<E4M3Native, Weighted>, widened<E5M2Native, Weighted>},
+                 widened<E4M3Native, Weighted>, widened<E5M2Native, Weighted>, nullptr, nullptr},
 };
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET

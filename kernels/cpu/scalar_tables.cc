@@ -5,6 +5,7 @@
 #include "kernels/reference/convert.h"
 #include "kernels/reference/reduce.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::kernels::scalar {
 namespace {
@@ -19,12 +20,20 @@ void run_weighted(const ReduceArgs& args) noexcept {
   reference::weighted_sum(kDType, {args.inputs, args.inputs_count}, args.weights, args.quotient, args.out, args.count);
 }
 
+template <DType kDType, std::size_t... kOp>
+constexpr void fill_row(ReduceFunction (&row)[kReduceOpCount], std::index_sequence<kOp...>) noexcept {
+  ((row[kOp] = is_defined(static_cast<ReduceOp>(kOp), kDType) ? run<kDType, static_cast<ReduceOp>(kOp)> : nullptr),
+   ...);
+}
+
 template <std::size_t... kIndex>
 constexpr ReduceTable make_table(std::index_sequence<kIndex...>) noexcept {
-  return {{{run<static_cast<DType>(kIndex), ReduceOp::sum>, run<static_cast<DType>(kIndex), ReduceOp::prod>,
-            run<static_cast<DType>(kIndex), ReduceOp::min>, run<static_cast<DType>(kIndex), ReduceOp::max>,
-            run<static_cast<DType>(kIndex), ReduceOp::avg>}...},
-          {averages_in_steps(static_cast<DType>(kIndex)) ? run_weighted<static_cast<DType>(kIndex)> : nullptr...}};
+  ReduceTable table{
+      .functions = {},
+      .weighted = {averages_in_steps(static_cast<DType>(kIndex)) ? run_weighted<static_cast<DType>(kIndex)>
+                                                                 : nullptr...}};
+  (fill_row<static_cast<DType>(kIndex)>(table.functions[kIndex], std::make_index_sequence<kReduceOpCount>{}), ...);
+  return table;
 }
 
 template <DType kDType, Overflow kOverflow>

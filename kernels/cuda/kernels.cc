@@ -8,6 +8,7 @@
 #include "kernels/cuda/split.h"
 #include "tributary/kernels/cuda.h"
 #include "tributary/kernels/reduce.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::kernels::cuda {
 namespace {
@@ -122,6 +123,7 @@ Status CudaKernels::find_all() {
   };
   for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
     for (std::uint8_t op = 0; op < kReduceOpCount; ++op) {
+      if (!is_defined(ReduceOp{op}, DType{dtype})) continue;
       want("reduce_" + std::string(to_string(DType{dtype})) + "_" + std::string(to_string(ReduceOp{op})),
            reduce_[dtype][op]);
     }
@@ -163,6 +165,10 @@ Status CudaKernels::reduce(DType dtype, ReduceOp op, std::span<const DeviceAddre
     return fail(Errc::bad_argument,
                 "reduce takes 1 to 64 inputs of a known dtype, and a divisor that is not 0; it was given " +
                     std::to_string(inputs.size()) + " inputs and the divisor " + std::to_string(divisor));
+  }
+  if (!is_defined(op, dtype)) {
+    return fail(Errc::bad_argument,
+                "reduce of " + std::string(to_string(dtype)) + " has no operator " + std::string(to_string(op)));
   }
   if (out % size != 0 || std::ranges::any_of(inputs, [&](DeviceAddress input) { return input % size != 0; })) {
     return fail(Errc::bad_argument, "reduce of " + std::string(to_string(dtype)) +

@@ -78,6 +78,27 @@ T maximum(T a, T b) noexcept {
   return below(a, b) ? b : a;
 }
 
+/// The operators on bits and truth values. Floats have none: only integers come here.
+template <class T>
+T combine_bits(ReduceOp op, T a, T b) noexcept {
+  switch (op) {
+    case ReduceOp::band:
+      return static_cast<T>(a & b);
+    case ReduceOp::bor:
+      return static_cast<T>(a | b);
+    case ReduceOp::bxor:
+      return static_cast<T>(a ^ b);
+    case ReduceOp::land:
+      return static_cast<T>(a != 0 && b != 0);
+    case ReduceOp::lor:
+      return static_cast<T>(a != 0 || b != 0);
+    case ReduceOp::lxor:
+      return static_cast<T>((a != 0) != (b != 0));
+    default:
+      return a;
+  }
+}
+
 template <class T>
 T combine(ReduceOp op, T a, T b) noexcept {
   switch (op) {
@@ -90,8 +111,19 @@ T combine(ReduceOp op, T a, T b) noexcept {
       return minimum(a, b);
     case ReduceOp::max:
       return maximum(a, b);
+    default:
+      if constexpr (std::is_integral_v<T>) return combine_bits(op, a, b);
+      return a;
   }
-  return a;
+}
+
+/// Logical operators make 0 or 1 also from a single input.
+template <class T>
+T truth(ReduceOp op, T value) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    if (is_logical(op)) return static_cast<T>(value != 0);
+  }
+  return value;
 }
 
 // An int64 holds every int32 sum and every divisor; uint64 is divided without conversion.
@@ -122,6 +154,7 @@ void reduce_format(ReduceOp op, std::span<const void* const> inputs, void* out, 
     auto value = load<Format>(inputs[0], i);
     for (const void* input : inputs.subspan(1)) value = combine(op, value, load<Format>(input, i));
     if (op == ReduceOp::avg && divisor != 1) value = divide(value, divisor);
+    value = truth(op, value);
     const StoredOf<Format> stored = Format::encode(value);
     std::memcpy(static_cast<std::byte*>(out) + i * sizeof(stored), &stored, sizeof(stored));
   }
@@ -186,6 +219,10 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void*
       return reduce_format<Plain<std::int64_t>>(op, inputs, out, count, divisor);
     case DType::uint64:
       return reduce_format<Plain<std::uint64_t>>(op, inputs, out, count, divisor);
+    case DType::int16:
+      return reduce_format<Plain<std::int16_t>>(op, inputs, out, count, divisor);
+    case DType::uint16:
+      return reduce_format<Plain<std::uint16_t>>(op, inputs, out, count, divisor);
     case DType::float16:
       return reduce_format<Small<DType::float16>>(op, inputs, out, count, divisor);
     case DType::bfloat16:

@@ -44,6 +44,7 @@ constexpr std::int64_t whole_max() {
   if constexpr (std::is_same_v<T, Float8E5M2>) return 1 << 3;
   if constexpr (std::is_same_v<T, float>) return 1 << 24;
   if constexpr (sizeof(T) == 1) return 127;
+  if constexpr (sizeof(T) == 2) return 32767;
   return 1LL << 30;
 }
 
@@ -75,9 +76,20 @@ struct Values {
         return factor(i, rank);
       case ReduceOp::avg:
         return static_cast<double>(share(i, rank));
+      case ReduceOp::land:
+      case ReduceOp::lor:
+      case ReduceOp::lxor:
+        return truth_value(i, rank);
       default:
         return static_cast<double>(spread(mix(i, rank), width(1)));
     }
+  }
+
+  /// Returns values that make every outcome of a logical operator likely: many zeros for "or", and few for "and".
+  [[nodiscard]] double truth_value(std::uint64_t i, std::uint32_t rank) const {
+    const std::uint32_t number = mix(i, rank);
+    const bool zero = op == ReduceOp::lxor ? number % 2 == 0 : (number % (2 * ranks) == 0) == (op == ReduceOp::land);
+    return zero ? 0 : 1 + static_cast<double>(number % 100);
   }
 
   /// Returns the greatest width of the values if `summands` of them are added.
@@ -146,18 +158,41 @@ struct Values {
     return to_element(op == ReduceOp::avg ? total / ranks : total);
   }
 
-  /// Returns a sum or product of integers, which wraps. It computes with unsigned numbers, because C++ defines how they
+  /// Combines two integers by an operator on their bits or truth values; of another operator it returns `a`.
+  [[nodiscard]] T bits_of(T a, T b) const {
+    switch (op) {
+      case ReduceOp::band:
+        return static_cast<T>(a & b);
+      case ReduceOp::bor:
+        return static_cast<T>(a | b);
+      case ReduceOp::bxor:
+        return static_cast<T>(a ^ b);
+      case ReduceOp::land:
+        return static_cast<T>(a != 0 && b != 0);
+      case ReduceOp::lor:
+        return static_cast<T>(a != 0 || b != 0);
+      case ReduceOp::lxor:
+        return static_cast<T>((a != 0) != (b != 0));
+      default:
+        return a;
+    }
+  }
+
+  /// Returns a sum or product of integers, which wraps, or another reduction of them. It computes with unsigned numbers, because C++ defines how they
   /// wrap.
   [[nodiscard]] T integer_result(std::uint64_t i) const {
     T first = to_element(of(i, 0));
+    T bits = first;
     auto total = static_cast<std::uint64_t>(first);
     for (std::uint32_t rank = 1; rank < ranks; ++rank) {
       const T next = to_element(of(i, rank));
       first = op == ReduceOp::min ? std::min(first, next) : std::max(first, next);
+      bits = bits_of(bits, next);
       total =
           op == ReduceOp::prod ? total * static_cast<std::uint64_t>(next) : total + static_cast<std::uint64_t>(next);
     }
     if (op == ReduceOp::min || op == ReduceOp::max) return first;
+    if (op > ReduceOp::avg) return bits;
     const T wrapped = static_cast<T>(total);
     if (op != ReduceOp::avg) return wrapped;
     return static_cast<T>(static_cast<std::int64_t>(wrapped) / static_cast<std::int64_t>(ranks));
@@ -189,6 +224,10 @@ std::vector<std::byte> with_type(DType dtype, Visit visit) {
       return visit(std::int64_t{});
     case DType::uint64:
       return visit(std::uint64_t{});
+    case DType::int16:
+      return visit(std::int16_t{});
+    case DType::uint16:
+      return visit(std::uint16_t{});
     case DType::float16:
       return visit(Float16{});
     case DType::bfloat16:

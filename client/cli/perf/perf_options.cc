@@ -9,6 +9,7 @@
 #include "client/cli/perf/perf_command.h"
 #include "service-kit/program_options.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::cli {
 namespace {
@@ -90,6 +91,11 @@ void describe_perf(CLI::App& app, std::function<int()>& action) {
              {.value = "SECONDS", .help = "Time within which the ranks must meet", .standard = "60"});
   sub->callback([options, sub, &action] {
     const CallShape& call = options->bench.call;
+    if (!is_defined(call.op, call.dtype))
+      throw service::WrongUse({.key = "--op",
+                               .value = std::string(to_string(call.op)),
+                               .why = "floats have no bits and no truth values",
+                               .allowed = "an integer type (-d int32), or sum, prod, min, max or avg"});
     if (call.exact && (!reduces(call.collective) || !has_exact_pattern(call.dtype, call.op)))
       throw service::WrongUse({.key = "--check",
                                .value = "exact",

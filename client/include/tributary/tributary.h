@@ -90,7 +90,9 @@ typedef enum tributary_dtype TRIBUTARY_ENUM_BASE {
   TRIBUTARY_FLOAT32 = 8,
   TRIBUTARY_FLOAT64 = 9,
   TRIBUTARY_FLOAT8_E4M3 = 10,
-  TRIBUTARY_FLOAT8_E5M2 = 11
+  TRIBUTARY_FLOAT8_E5M2 = 11,
+  TRIBUTARY_INT16 = 12,
+  TRIBUTARY_UINT16 = 13
 } tributary_dtype;
 
 /* Each reduction has the same rules on every path: in the network, between the ranks, on one host, and after a
@@ -102,6 +104,10 @@ typedef enum tributary_dtype TRIBUTARY_ENUM_BASE {
  * MIN    cannot happen                              NaN                      -0 is below +0
  * MAX    cannot happen                              NaN                      +0 is above -0
  * AVG    integers (2); floats never (3)             NaN                      -0 only if all are -0
+ *
+ * BAND, BOR and BXOR combine the bits of integers. LAND, LOR and LXOR combine their truth values: 0 is false, all other
+ * values are true, and results are 0 or 1. Floats have none of these six: TRIBUTARY_ERROR_BAD_ARGUMENT. A communicator
+ * of one rank copies its input, whatever the op.
  *
  * (1) float8 e4m3 has no infinity and becomes NaN instead. Sums and products of 8- and 16-bit floats accumulate in
  *     float32 and are rounded to their type, to nearest even, at each point of the tree, ring or host. If the result
@@ -120,6 +126,12 @@ typedef enum tributary_op TRIBUTARY_ENUM_BASE {
   TRIBUTARY_MIN = 2,
   TRIBUTARY_MAX = 3,
   TRIBUTARY_AVG = 4,
+  TRIBUTARY_BAND = 5,
+  TRIBUTARY_BOR = 6,
+  TRIBUTARY_BXOR = 7,
+  TRIBUTARY_LAND = 8,
+  TRIBUTARY_LOR = 9,
+  TRIBUTARY_LXOR = 10,
   /* Numerics of one call, in place of the communicator's: TRIBUTARY_SUM | TRIBUTARY_OP_EXACT. All ranks need the same;
    * if they differ, every rank gets an error, at the latest when the time-out is over. In a communicator with fast
    * numerics the trees have not reserved memory for exact sums, so these are slower in trees of several levels than
@@ -252,9 +264,9 @@ TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* c
  * library. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
 /* Sets *supported to 1 if a communicator with these settings reduces `dtype` by `op`, else to 0: with exact numerics no
- * tree carries products of floats (TRIBUTARY_PATH=in-network), and other numbers than those of the two enums name
- * nothing. This call is for callers that must choose another library before a call. `config` may be NULL. Any thread
- * may call it. */
+ * tree carries products of floats (TRIBUTARY_PATH=in-network), floats have no bitwise and no logical operators, and
+ * other numbers than those of the two enums name nothing. This call is for callers that must choose another library
+ * before a call. `config` may be NULL. Any thread may call it. */
 TRIBUTARY_API tributary_status tributary_op_supported(const tributary_config* config, tributary_dtype dtype,
                                                       tributary_op op, int* supported);
 /* Makes a communicator. Collective: returns when all nranks ranks have met. After the time-out it fails, and the

@@ -58,11 +58,13 @@ struct DTypeIs {
 // Chooses a dtype by size and signedness, so that long, long long and every kind of char map to their size here.
 template <class T>
 struct DTypeOf<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
-  static_assert(sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8, "Tributary has no 16-bit integers");
+  static_assert(sizeof(T) <= 8, "Tributary has integers of 8 to 64 bits");
   static constexpr tributary_dtype value = std::is_signed<T>::value ? (sizeof(T) == 1   ? TRIBUTARY_INT8
+                                                                       : sizeof(T) == 2 ? TRIBUTARY_INT16
                                                                        : sizeof(T) == 4 ? TRIBUTARY_INT32
                                                                                         : TRIBUTARY_INT64)
                                                                     : (sizeof(T) == 1   ? TRIBUTARY_UINT8
+                                                                       : sizeof(T) == 2 ? TRIBUTARY_UINT16
                                                                        : sizeof(T) == 4 ? TRIBUTARY_UINT32
                                                                                         : TRIBUTARY_UINT64);
 };
@@ -99,7 +101,7 @@ template <>
 struct DTypeOf<Float8E5m2> : DTypeIs<TRIBUTARY_FLOAT8_E5M2> {};
 }  // namespace detail
 
-/// The tributary_dtype of an element type: integers of 8, 32 and 64 bits, float, double, Float16, Bfloat16, Float8E4m3,
+/// The tributary_dtype of an element type: integers of 8 to 64 bits, float, double, Float16, Bfloat16, Float8E4m3,
 /// Float8E5m2.
 template <class T>
 inline constexpr tributary_dtype dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
@@ -110,6 +112,12 @@ enum class Op : int {
   min = TRIBUTARY_MIN,
   max = TRIBUTARY_MAX,
   avg = TRIBUTARY_AVG,
+  band = TRIBUTARY_BAND,  // band to lxor: only for integers
+  bor = TRIBUTARY_BOR,
+  bxor = TRIBUTARY_BXOR,
+  land = TRIBUTARY_LAND,
+  lor = TRIBUTARY_LOR,
+  lxor = TRIBUTARY_LXOR,
 };
 
 /// Numerics of one call, in place of Config::numerics: comm.all_reduce(send, recv, Op::sum | Numerics::exact).

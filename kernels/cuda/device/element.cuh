@@ -64,7 +64,7 @@ TRIBUTARY_DEVICE std::uint32_t byte_quotient(T value, std::uint32_t multiplier) 
   return word * multiplier + (std::is_signed_v<T> ? word >> 16 : 0U);
 }
 
-/// Sum, product, min and max of integers, which wrap; bytes are combined in 32 bits.
+/// The operators of integers, which wrap; 8 and 16 bits are combined in 32 bits.
 template <class T, ReduceOp kOp>
 struct Integer {
   using Stored = T;
@@ -76,12 +76,18 @@ struct Integer {
   static TRIBUTARY_DEVICE Accumulator combine(Accumulator a, Accumulator b) {
     if constexpr (kOp == ReduceOp::min) return a < b ? a : b;
     if constexpr (kOp == ReduceOp::max) return a < b ? b : a;
+    if constexpr (kOp == ReduceOp::band) return a & b;
+    if constexpr (kOp == ReduceOp::bor || kOp == ReduceOp::lor) return a | b;
+    if constexpr (kOp == ReduceOp::bxor) return a ^ b;
+    if constexpr (kOp == ReduceOp::land) return a != 0 ? b : a;
+    if constexpr (kOp == ReduceOp::lxor) return (a != 0) != (b != 0);
     if constexpr (kOp == ReduceOp::prod)
       return static_cast<Accumulator>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
     return static_cast<Accumulator>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   }
   static TRIBUTARY_DEVICE T store(Accumulator value, const ReduceArguments& arguments) {
     const T wrapped = static_cast<T>(value);
+    if constexpr (is_logical(kOp)) return wrapped != 0;
     if constexpr (kOp != ReduceOp::avg) return wrapped;
     if (arguments.divisor == 1) return wrapped;
     if constexpr (sizeof(T) == 1) {
@@ -192,6 +198,14 @@ struct ElementOf<DType::int8, kOp> {
 template <ReduceOp kOp>
 struct ElementOf<DType::uint8, kOp> {
   using type = Integer<std::uint8_t, kOp>;
+};
+template <ReduceOp kOp>
+struct ElementOf<DType::int16, kOp> {
+  using type = Integer<std::int16_t, kOp>;
+};
+template <ReduceOp kOp>
+struct ElementOf<DType::uint16, kOp> {
+  using type = Integer<std::uint16_t, kOp>;
 };
 template <ReduceOp kOp>
 struct ElementOf<DType::int32, kOp> {

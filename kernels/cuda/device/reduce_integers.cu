@@ -16,10 +16,18 @@ namespace tributary::kernels::cuda {
   TRIBUTARY_REDUCE(dtype, prod)          \
   TRIBUTARY_REDUCE(dtype, min)           \
   TRIBUTARY_REDUCE(dtype, max)           \
-  TRIBUTARY_REDUCE(dtype, avg)
+  TRIBUTARY_REDUCE(dtype, avg)           \
+  TRIBUTARY_REDUCE(dtype, band)          \
+  TRIBUTARY_REDUCE(dtype, bor)           \
+  TRIBUTARY_REDUCE(dtype, bxor)          \
+  TRIBUTARY_REDUCE(dtype, land)          \
+  TRIBUTARY_REDUCE(dtype, lor)           \
+  TRIBUTARY_REDUCE(dtype, lxor)
 
 TRIBUTARY_REDUCE_EVERY_OP(int8)
 TRIBUTARY_REDUCE_EVERY_OP(uint8)
+TRIBUTARY_REDUCE_EVERY_OP(int16)
+TRIBUTARY_REDUCE_EVERY_OP(uint16)
 TRIBUTARY_REDUCE_EVERY_OP(int32)
 TRIBUTARY_REDUCE_EVERY_OP(uint32)
 TRIBUTARY_REDUCE_EVERY_OP(int64)

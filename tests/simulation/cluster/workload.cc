@@ -11,8 +11,8 @@ namespace {
 
 // Values are small integers: every sum, product and average over a few ranks is exact in every dtype used here, in any
 // order. So rounding cannot hide a wrong contribution (missing, doubled, or of another segment).
-constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
-                             DType::bfloat16, DType::float16, DType::uint8};
+constexpr DType kDTypes[] = {DType::int32,   DType::float32, DType::int64, DType::float64, DType::bfloat16,
+                             DType::float16, DType::uint8,   DType::int16, DType::uint16};
 
 constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 is the greatest value, and 19 * 13 < 2^8
 
@@ -43,6 +43,9 @@ void store(std::byte* at, DType dtype, std::int64_t value) {
     case DType::int8:
     case DType::uint8:
       return put(at, static_cast<std::uint8_t>(value));
+    case DType::int16:
+    case DType::uint16:
+      return put(at, static_cast<std::uint16_t>(value));
     case DType::int32:
     case DType::uint32:
       return put(at, static_cast<std::int32_t>(value));
@@ -196,13 +199,28 @@ Shape shape_of(const Signature& s, std::uint32_t rank, std::uint32_t nranks) {
   return {};
 }
 
+std::int64_t combined_bits(ReduceOp op, std::int64_t a, std::int64_t b) {
+  switch (op) {
+    case ReduceOp::band:
+      return a & b;
+    case ReduceOp::bor:
+      return a | b;
+    case ReduceOp::bxor:
+      return a ^ b;
+    case ReduceOp::lxor:
+      return (a != 0) != (b != 0) ? 1 : 0;
+    default:
+      return 1;  // a logical "and" or "or": no element is 0
+  }
+}
+
 std::int64_t reduced(const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t nranks) {
   std::int64_t value = element(salt, 0, index);
   for (std::uint32_t r = 1; r < nranks; ++r) {
     const std::int64_t x = element(salt, r, index);
     switch (s.op) {
       default:  // a sum or an average
-        value += x;
+        value = s.op >= ReduceOp::band && s.op <= ReduceOp::lxor ? combined_bits(s.op, value, x) : value + x;
         break;
       case ReduceOp::prod:
         value *= x;
@@ -264,6 +282,9 @@ void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::ui
   store(at, s.dtype, s.op == ReduceOp::avg && s.collective != Collective::barrier ? sum / nranks : sum);
 }
 
+constexpr ReduceOp kBitOps[] = {ReduceOp::band, ReduceOp::bor, ReduceOp::bxor,
+                                ReduceOp::land, ReduceOp::lor, ReduceOp::lxor};
+
 /// Gives some sums of floats exact numerics, and makes some of them products.
 void make_exact(Signature& s, std::uint64_t choice, std::uint32_t nranks) {
   constexpr ReduceOp kChoices[] = {kExactSum, kExactAverage, kOrderedProduct, kExactSumOfHosts, kExactAverageOfHosts};
@@ -293,6 +314,7 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod};
     s.op = kOps[below(narrow || nranks > 6 ? 4 : 5)];  // a product of six is at most 13^6 < 2^24
     if (s.dtype == DType::int64 && below(3) == 0) s.op = ReduceOp::avg;
+    if (!is_float(s.dtype) && below(3) == 0) s.op = kBitOps[below(std::size(kBitOps))];
     s.root = static_cast<std::uint32_t>(below(nranks));
     const std::uint64_t kind = below(6);
     s.count = kind == 0 ? below(3) : kind < 4 ? below(200) : below(settings.count_max) + 1;

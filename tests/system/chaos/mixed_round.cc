@@ -1,4 +1,5 @@
 #include "tests/system/chaos/mixed_round.h"
+#include "tributary/protocol/numerics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,11 +77,12 @@ std::shared_ptr<cli::CheckedCall> MixedRound::checked(const cli::CallShape& shap
 
 void MixedRound::draw(Call& call, std::mt19937_64& random) {
   cli::CallShape shape{.collective = draw_collective(random),
-                       .dtype = static_cast<DType>(draw_number(random, 10)),
+                       .dtype = static_cast<DType>(draw_number(random, kDTypeCount)),
                        .op = static_cast<ReduceOp>(draw_number(random, kReduceOpCount)),
                        .root = static_cast<std::uint32_t>(draw_number(random, place_.ranks)),
                        .rank = place_.rank,
                        .ranks = place_.ranks};
+  if (!is_defined(shape.op, shape.dtype)) shape.op = ReduceOp::sum;
   const std::size_t bytes = draw_bytes(random, bytes_max_);
   const bool in_place = draw_number(random, 2) == 1 && cli::can_be_in_place(shape.collective);
   call.begin = draw_number(random, cli::kPatternPeriod);

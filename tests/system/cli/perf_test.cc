@@ -134,17 +134,20 @@ TEST_F(Perf, IsRightOnTheFallback) {
 }
 
 TEST_F(Perf, IsRightForEveryTypeAndOperator) {
-  for (const char* dtype :
-       {"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"}) {
-    for (const char* op : {"sum", "prod", "min", "max", "avg"}) {
-      // Use both paths in turn: only one result fits the pattern.
-      const bool service = (dtype[0] + op[1]) % 2 == 0;
-      const json report = perf({"--ranks", "3", "--aggregators", service ? "1" : "0"},
-                               {"all_reduce", "-b", "100K", "-e", "100K", "-d", dtype, "-o", op});
-      EXPECT_EQ(report.at("wrong"), 0) << dtype << " " << op;
-      EXPECT_EQ(report.at("dtype"), dtype);
-      EXPECT_EQ(report.at("op"), op);
-    }
+  std::vector<std::pair<std::string, std::string>> calls;
+  for (const char* dtype : {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
+                            "bfloat16", "float32", "float64"}) {
+    for (const char* op : {"sum", "prod", "min", "max", "avg"}) calls.emplace_back(dtype, op);
+  }
+  for (const char* op : {"band", "bor", "bxor", "land", "lor", "lxor"}) calls.emplace_back("int16", op);
+  for (const auto& [dtype, op] : calls) {
+    // Use both paths in turn: only one result fits the pattern.
+    const bool service = (dtype[0] + op[1]) % 2 == 0;
+    const json report = perf({"--ranks", "3", "--aggregators", service ? "1" : "0"},
+                             {"all_reduce", "-b", "100K", "-e", "100K", "-d", dtype, "-o", op});
+    EXPECT_EQ(report.at("wrong"), 0) << dtype << " " << op;
+    EXPECT_EQ(report.at("dtype"), dtype);
+    EXPECT_EQ(report.at("op"), op);
   }
 }
 

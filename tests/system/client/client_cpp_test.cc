@@ -16,6 +16,7 @@ namespace {
 static_assert(!std::is_copy_constructible_v<Communicator> && std::is_nothrow_move_constructible_v<Communicator>);
 static_assert(!std::is_copy_constructible_v<Request> && std::is_nothrow_move_constructible_v<Request>);
 static_assert(dtype_of<std::int8_t> == TRIBUTARY_INT8 && dtype_of<unsigned char> == TRIBUTARY_UINT8);
+static_assert(dtype_of<short> == TRIBUTARY_INT16 && dtype_of<std::uint16_t> == TRIBUTARY_UINT16);
 static_assert(dtype_of<long> == TRIBUTARY_INT64 && dtype_of<unsigned long long> == TRIBUTARY_UINT64);
 static_assert(dtype_of<const float> == TRIBUTARY_FLOAT32 && dtype_of<Bfloat16> == TRIBUTARY_BFLOAT16);
 
@@ -51,6 +52,11 @@ TEST(Cpp, EveryCollectiveGivesWhatItSays) {
     if (rank == 2) {
       EXPECT_EQ(pair, (std::array<float, 2>{2, 1}));
     }
+
+    const std::uint16_t bits[] = {static_cast<std::uint16_t>(1U << rank)};
+    std::uint16_t joined[1] = {};
+    comm.all_reduce(bits, joined, Op::bor);
+    EXPECT_EQ(joined[0], 7);
 
     const float far[] = {rank == 0 ? 1e30F : rank == 1 ? 1.0F : -1e30F};
     float sum[1] = {};

@@ -90,16 +90,28 @@ TEST(Arguments, ACallHasNumericsOfItsOwn) {
   EXPECT_EQ(op_of(TRIBUTARY_SUM | TRIBUTARY_OP_EXACT, Numerics::fast), ReduceOp::sum) << "integers are exact";
 }
 
+TEST(Arguments, OnlyIntegersHaveBitsAndTruthValues) {
+  for (int op = TRIBUTARY_BAND; op <= TRIBUTARY_LXOR; ++op) {
+    CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
+    c.op = op;
+    EXPECT_THAT(error_of(c), AllOf(HasSubstr("op is " + std::string(to_string(static_cast<ReduceOp>(op)))),
+                                   HasSubstr("dtype is float32")));
+    c.dtype = TRIBUTARY_UINT16;
+    c.op = op | TRIBUTARY_OP_EXACT;
+    EXPECT_EQ(check(c, kRank, kRanks)->signature.op, static_cast<ReduceOp>(op));
+  }
+}
+
 TEST(Arguments, AnUnknownDtypeOrOpIsNamed) {
-  for (const int bad : {-1, 12, 99, 1 << 30}) {
+  for (const int bad : {-1, 14, 99, 1 << 30}) {
     CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
     c.dtype = bad;
-    EXPECT_THAT(error_of(c), AllOf(HasSubstr("dtype is " + std::to_string(bad)), HasSubstr("0 to 11")));
+    EXPECT_THAT(error_of(c), AllOf(HasSubstr("dtype is " + std::to_string(bad)), HasSubstr("0 to 13")));
   }
-  for (const int bad : {-1, 5, 99, 256 + 5, 256 | 512, 1024}) {
+  for (const int bad : {-1, 11, 64, 69, 256 + 11, 256 + 64, 256 | 512, 1024}) {
     CollectiveCall c = call(Collective::all_reduce, &memory[0], &memory[0]);
     c.op = bad;
-    EXPECT_THAT(error_of(c), AllOf(HasSubstr("op is " + std::to_string(bad)), HasSubstr("0 to 4")));
+    EXPECT_THAT(error_of(c), AllOf(HasSubstr("op is " + std::to_string(bad)), HasSubstr("0 to 10")));
   }
 }
 
@@ -207,7 +219,7 @@ TEST(Arguments, ArgumentsOfMessagesAreChecked) {
               HasSubstr("peer is -2147483648"));
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = SIZE_MAX, .dtype = f32, .peer = 0}),
               HasSubstr("count"));
-  EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = 12, .peer = 0}), HasSubstr("dtype"));
+  EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = 14, .peer = 0}), HasSubstr("dtype"));
 }
 
 TEST(Arguments, ArgumentsOfAGroupAreChecked) {

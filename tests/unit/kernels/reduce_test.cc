@@ -14,6 +14,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/reference/reduce.h"
 #include "tests/unit/kernels/values.h"
+#include "tributary/protocol/numerics.h"
 
 namespace tributary::kernels {
 namespace {
@@ -33,7 +34,9 @@ void PrintTo(const Case& c, std::ostream* out) {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
-    for (std::uint8_t op = 0; op < kReduceOpCount; ++op) cases.push_back({DType{dtype}, ReduceOp{op}});
+    for (std::uint8_t op = 0; op < kReduceOpCount; ++op) {
+      if (is_defined(ReduceOp{op}, DType{dtype})) cases.push_back({DType{dtype}, ReduceOp{op}});
+    }
   }
   return cases;
 }
@@ -227,6 +230,24 @@ INSTANTIATE_TEST_SUITE_P(Kernels, ReduceOnEveryTarget, testing::ValuesIn(all_cas
 TEST(Reduce, RunsOnTheFastestTarget) {
   EXPECT_FALSE(available_targets().empty());
   EXPECT_NE(std::ranges::find(available_targets(), active_target()), available_targets().end());
+}
+
+TEST(Reduce, HasBitsAndTruthValuesOfIntegersOnly) {
+  for (const Target target : available_targets()) {
+    for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+      for (std::uint8_t op = 0; op < kReduceOpCount; ++op) {
+        EXPECT_EQ(reduce_table(target).functions[dtype][op] != nullptr, is_defined(ReduceOp{op}, DType{dtype}))
+            << to_string(target) << " " << to_string(DType{dtype}) << " " << to_string(ReduceOp{op});
+      }
+    }
+  }
+}
+
+TEST(ReduceDeathTest, NoFloatHasBits) {
+  const float value = 1;
+  const void* inputs[] = {&value, &value};
+  float out = 0;
+  EXPECT_DEATH(reduce(DType::float32, ReduceOp::band, inputs, &out, 1), "type 8 has no operator 5");
 }
 
 TEST(Reduce, IgnoresTheDivisorOfEveryOpButAvg) {

@@ -94,6 +94,24 @@ TEST(ReferenceReduce, WrapsIntegers) {
             std::numeric_limits<std::int64_t>::min() + 1);
 }
 
+TEST(ReferenceReduce, CombinesBitsAndTruthValues) {
+  constexpr std::array<std::uint16_t, 2> kBits{0xFF0C, 0x0F0A};
+  const auto bits = [&](ReduceOp op) { return reduced<std::uint16_t>(DType::uint16, op, kBits); };
+  EXPECT_EQ(bits(ReduceOp::band), 0x0F08);
+  EXPECT_EQ(bits(ReduceOp::bor), 0xFF0E);
+  EXPECT_EQ(bits(ReduceOp::bxor), 0xF006);
+  const auto truth = [](ReduceOp op, std::int16_t a, std::int16_t b) {
+    return reduced<std::int16_t>(DType::int16, op, std::array{a, b});
+  };
+  for (const std::int16_t a : {std::int16_t{0}, std::int16_t{-2}}) {
+    for (const std::int16_t b : {std::int16_t{0}, std::int16_t{256}}) {
+      EXPECT_EQ(truth(ReduceOp::land, a, b), a != 0 && b != 0 ? 1 : 0);
+      EXPECT_EQ(truth(ReduceOp::lor, a, b), a != 0 || b != 0 ? 1 : 0);
+      EXPECT_EQ(truth(ReduceOp::lxor, a, b), (a != 0) != (b != 0) ? 1 : 0);
+    }
+  }
+}
+
 TEST(ReferenceReduce, AveragesIntegersTowardZero) {
   EXPECT_EQ(reduced<std::int32_t>(DType::int32, ReduceOp::avg, std::array<std::int32_t, 3>{-1, -2, -4}, 3), -2);
   EXPECT_EQ(reduced<std::uint8_t>(DType::uint8, ReduceOp::avg, std::array<std::uint8_t, 2>{255, 255}, 2),

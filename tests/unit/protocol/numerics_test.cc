@@ -34,6 +34,22 @@ TEST(Numerics, AFrameCarriesTheirOperatorsOnlyOfFloats) {
   }
 }
 
+TEST(Numerics, AFrameCarriesOperatorsOnBitsAndTruthValuesOnlyOfIntegers) {
+  for (std::uint8_t type = 0; type < kDTypeCount; ++type) {
+    for (int op = 0; op < 256; ++op) {
+      FrameHeader header;
+      header.type = FrameType::contribution;
+      header.dtype = DType{type};
+      header.op = ReduceOp{static_cast<std::uint8_t>(op)};
+      std::array<std::byte, kFrameHeaderBytes> bytes{};
+      encode(header, bytes);
+      const bool is_public = op <= 4 || (op <= 10 && !is_float(header.dtype));
+      const bool is_internal = op == 64 || (65 <= op && op <= 69 && is_float(header.dtype));
+      EXPECT_EQ(decode(bytes).has_value(), is_public || is_internal) << to_string(header.dtype) << " " << op;
+    }
+  }
+}
+
 TEST(Numerics, ExactCallsSayWhatTheyAre) {
   const Signature call{.collective = Collective::all_reduce, .dtype = DType::float32, .op = kExactSum, .count = 7};
   EXPECT_EQ(to_string(call), "all_reduce of 7 float32 (exact sum)");

@@ -64,6 +64,8 @@ std::size_t size_of(tributary_dtype dtype) noexcept {
       return 8;
     case TRIBUTARY_FLOAT16:
     case TRIBUTARY_BFLOAT16:
+    case TRIBUTARY_INT16:
+    case TRIBUTARY_UINT16:
       return 2;
     default:
       return 1;

@@ -27,11 +27,11 @@ inline constexpr std::uint8_t kNumericsCount = 2;
 /// The sum and the average of a communicator with exact numerics. Their bits come from one sum of the values of all
 /// ranks, so ranks send and get no partial result of them. Their numbers are part of the wire format, and tributary.h
 /// does not have them.
-inline constexpr ReduceOp kExactSum{6};
-inline constexpr ReduceOp kExactAverage{7};
+inline constexpr ReduceOp kExactSum{kInternalReduceOpMin + 1};
+inline constexpr ReduceOp kExactAverage{kInternalReduceOpMin + 2};
 /// The same between hosts: every leader contributes a form (sum_form.h) with the sum of its host's ranks.
-inline constexpr ReduceOp kExactSumOfHosts{8};
-inline constexpr ReduceOp kExactAverageOfHosts{9};
+inline constexpr ReduceOp kExactSumOfHosts{kInternalReduceOpMin + 3};
+inline constexpr ReduceOp kExactAverageOfHosts{kInternalReduceOpMin + 4};
 
 [[nodiscard]] constexpr bool is_exact(ReduceOp op) noexcept {
   return kExactSum <= op && op <= kExactAverageOfHosts;
@@ -42,7 +42,7 @@ inline constexpr ReduceOp kExactAverageOfHosts{9};
 
 /// The product of floats of a communicator with exact numerics. Products have no forms, so no partial product travels:
 /// one process has the values of all ranks, and multiplies them in the order of the ranks.
-inline constexpr ReduceOp kOrderedProduct{10};
+inline constexpr ReduceOp kOrderedProduct{kInternalReduceOpMin + 5};
 
 /// True for an operator whose result one process makes from the values of all ranks, where no forms travel.
 [[nodiscard]] constexpr bool takes_all_inputs(ReduceOp op) noexcept {
@@ -56,6 +56,12 @@ inline constexpr ReduceOp kOrderedProduct{10};
 /// True for the types whose sums are rounded.
 [[nodiscard]] constexpr bool is_float(DType dtype) noexcept {
   return accumulates_wider(dtype) || dtype == DType::float32 || dtype == DType::float64;
+}
+
+/// True if the operator of tributary.h has a meaning for this type: floats have no bits and no truth values.
+[[nodiscard]] constexpr bool is_defined(ReduceOp op, DType dtype) noexcept {
+  if (op <= ReduceOp::avg) return true;
+  return op <= ReduceOp::lxor && !is_float(dtype);
 }
 
 /// Returns the operator of a reduction with these numerics. Sums of integers are exact already, and a minimum or a

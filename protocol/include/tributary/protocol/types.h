@@ -3,6 +3,7 @@
 // ABI: only append new ones. .cu files include this header, so its code must be C++20.
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -21,11 +22,34 @@ enum class DType : std::uint8_t {
   float64 = 9,
   float8_e4m3 = 10,
   float8_e5m2 = 11,
+  int16 = 12,
+  uint16 = 13,
 };
-inline constexpr std::uint8_t kDTypeCount = 12;
+inline constexpr std::uint8_t kDTypeCount = 14;
 
-enum class ReduceOp : std::uint8_t { sum = 0, prod = 1, min = 2, max = 3, avg = 4 };
-inline constexpr std::uint8_t kReduceOpCount = 5;
+/// The operators of tributary.h. A "b" stands for the bits of integers; an "l" for their truth values, with the results
+/// 0 and 1.
+enum class ReduceOp : std::uint8_t {
+  sum = 0,
+  prod = 1,
+  min = 2,
+  max = 3,
+  avg = 4,
+  band = 5,
+  bor = 6,
+  bxor = 7,
+  land = 8,
+  lor = 9,
+  lxor = 10,
+};
+inline constexpr std::uint8_t kReduceOpCount = 11;
+/// Numbers from this one on belong to operators that only this library's processes use among themselves.
+inline constexpr std::uint8_t kInternalReduceOpMin = 64;
+static_assert(kReduceOpCount <= kInternalReduceOpMin, "no operator of tributary.h has the number of an internal one");
+
+[[nodiscard]] constexpr bool is_logical(ReduceOp op) noexcept {
+  return ReduceOp::land <= op && op <= ReduceOp::lxor;
+}
 
 /// The collectives. Each call of a collective gets a number in its communicator's order of calls.
 enum class Collective : std::uint8_t {
@@ -51,6 +75,8 @@ inline constexpr std::uint8_t kCollectiveCount = 9;
       return 1;
     case DType::float16:
     case DType::bfloat16:
+    case DType::int16:
+    case DType::uint16:
       return 2;
     case DType::int32:
     case DType::uint32:
@@ -72,13 +98,17 @@ inline constexpr std::uint8_t kCollectiveCount = 9;
 }
 
 [[nodiscard]] constexpr std::string_view to_string(DType dtype) noexcept {
-  constexpr std::string_view names[] = {"int8",    "uint8",    "int32",   "uint32",  "int64",       "uint64",
-                                        "float16", "bfloat16", "float32", "float64", "float8_e4m3", "float8_e5m2"};
+  constexpr std::string_view names[] = {"int8",        "uint8",       "int32",    "uint32",  "int64",
+                                        "uint64",      "float16",     "bfloat16", "float32", "float64",
+                                        "float8_e4m3", "float8_e5m2", "int16",    "uint16"};
+  static_assert(std::size(names) == kDTypeCount);
   const auto index = static_cast<std::size_t>(dtype);
   return index < kDTypeCount ? names[index] : std::string_view{"invalid"};
 }
 [[nodiscard]] constexpr std::string_view to_string(ReduceOp op) noexcept {
-  constexpr std::string_view names[] = {"sum", "prod", "min", "max", "avg"};
+  constexpr std::string_view names[] = {"sum", "prod", "min",  "max", "avg", "band",
+                                        "bor", "bxor", "land", "lor", "lxor"};
+  static_assert(std::size(names) == kReduceOpCount);
   const auto index = static_cast<std::size_t>(op);
   return index < kReduceOpCount ? names[index] : std::string_view{"invalid"};
 }
