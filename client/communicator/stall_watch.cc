@@ -79,6 +79,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
+  p.stood_still_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(away()).count());
   if (const auto& troubles = shared_.settings.troubles) p.troubles = troubles->until(now);
   if (!operations.empty()) {  // operations that have ended leave the queue at the front
     p.oldest = operations.first_number();
@@ -92,9 +93,14 @@ Duration StallWatch::suspect_after() const {
   return std::min<Duration>(timeout() / 10, std::chrono::seconds(5));
 }
 
-std::string StallWatch::stood_still() const {
+Duration StallWatch::away() const {
   const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // a tick may come late
-  if (absence < harmful_absence(timeout())) return "";
+  return absence < harmful_absence(timeout()) ? Duration::zero() : absence;
+}
+
+std::string StallWatch::stood_still() const {
+  const Duration absence = away();
+  if (absence == Duration::zero()) return "";
   return "rank " + std::to_string(shared_.known_as()) + " stood still for " + in_seconds(absence) +
          ", and found when it went on: ";
 }

@@ -61,6 +61,8 @@ class StallWatch {
  private:
   [[nodiscard]] transport::Duration timeout() const noexcept { return shared_.settings.timeout; }
   [[nodiscard]] transport::Duration suspect_after() const;
+  /// Returns how long this rank stood still within the time-out; 0 if that harmed nobody.
+  [[nodiscard]] transport::Duration away() const;
   [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
   void check_operations();
   void tell_that_one_is_late(const Operation& operation);

@@ -122,6 +122,7 @@ std::string encode(const Progress& p) {
                            static_cast<int>(p.signature.op), p.signature.root, p.signature.count};
   }
   if (p.unasked) object["unasked"] = true;
+  if (p.stood_still_ms > 0) object["stood_still_ms"] = p.stood_still_ms;
   if (p.troubles.processor_wait > 0) object["processor_wait"] = p.troubles.processor_wait;
   if (p.troubles.sent_again > 0) object["sent_again"] = p.troubles.sent_again;
   if (p.troubles.device_errors > 0) object["device_errors"] = p.troubles.device_errors;
@@ -144,6 +145,8 @@ Result<Progress> decode_progress(const std::string& body) {
     p.oldest = json_number<std::uint64_t>(object.at("oldest"));
     p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();
+    if (const auto it = object.find("stood_still_ms"); it != object.end())
+      p.stood_still_ms = json_number<std::uint32_t>(*it);
     const auto at_most_100 = [&object](const char* name, std::uint8_t& into) {
       if (const auto it = object.find(name); it != object.end())
         into = std::min<std::uint8_t>(json_number<std::uint8_t>(*it), 100);

@@ -44,6 +44,17 @@ std::string rank_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   return "rank " + std::to_string(name) + " on host " + settings.hosts[rank];
 }
 
+/// Returns a text about the rank that stood still longest within the time-out; empty if none did. All ranks have
+/// answered. Such a rank answers when it goes on, and may then be ahead of the ranks that waited for it.
+std::string who_stood_still(const CoordinatorSettings& settings, std::span<const std::optional<Progress>> answers) {
+  const auto longest = std::max_element(answers.begin(), answers.end(), [](const auto& a, const auto& b) {
+    return a->stood_still_ms < b->stood_still_ms;
+  });
+  if ((*longest)->stood_still_ms == 0) return "";
+  return rank_name(settings, static_cast<std::uint32_t>(longest - answers.begin())) + " stood still for " +
+         in_seconds(std::chrono::milliseconds((*longest)->stood_still_ms)) + "; ";
+}
+
 /// Returns the name of a late rank. An aggregator cannot see for which rank of its host a leader waits.
 std::string late_name(const CoordinatorSettings& settings, std::uint32_t rank) {
   if (settings.known_as.empty()) return rank_name(settings, rank);
@@ -481,7 +492,7 @@ bool Coordinator::heard_enough() const {
 }
 
 // Ends the inquiry. It names, in this order: ranks that do not answer, a rank that called another operation, ranks that
-// have not called this operation, the rank that is furthest behind.
+// have not called this operation, the rank that stood still longest, the rank that is furthest behind.
 void Coordinator::decide() {
   TRIBUTARY_ASSERT(inquiry_.operation.has_value(), "no inquiry is under way in state {}", state_);
   const std::uint64_t operation = *inquiry_.operation;
@@ -544,6 +555,8 @@ void Coordinator::decide() {
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
     return abort(Errc::timed_out, timed_out_after(settings_.timeout) + absent + ": did not call " + where);
   }
+  if (const std::string text = who_stood_still(settings_, inquiry_.progress); !text.empty())
+    return abort(Errc::timed_out, timed_out_after(settings_.timeout) + text + "missing in " + where);
   const auto behind = std::min_element(
       inquiry_.progress.begin(), inquiry_.progress.end(),
       [](const auto& a, const auto& b) { return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps); });

@@ -31,6 +31,10 @@ Progress not_called() {
 Progress busy(std::uint64_t steps) {
   return {.called = true, .oldest = kOperation, .steps = steps, .waits_for = "round " + std::to_string(steps)};
 }
+Progress stood_still(Progress progress, std::uint64_t ms) {
+  progress.stood_still_ms = ms;
+  return progress;
+}
 Progress held_up_in(std::uint64_t earlier) {
   return {.oldest = earlier, .waits_for = "an earlier one"};
 }
@@ -77,6 +81,12 @@ std::vector<Case> cases() {
        {busy(5), busy(2), busy(7)},
        kBlame,
        "rank 1 on host beta: furthest behind, at round 2, in operation 3"},
+      {"one stood still, and was first when it went on",
+       At::resting,
+       0,
+       {busy(5), busy(2), stood_still(busy(7), 59'500)},
+       kBlame,
+       "rank 2 on host gamma stood still for 59.5 s; missing in operation 3"},
       {"a rank that has the result is not behind",
        At::resting,
        0,
