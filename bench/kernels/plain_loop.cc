@@ -81,8 +81,9 @@ PlainReduce for_op(ReduceOp op, std::size_t inputs) {
       return for_inputs<Format, ReduceOp::max>(inputs);
     case ReduceOp::avg:
       return for_inputs<Format, ReduceOp::avg>(inputs);
+    default:  // operators on bits and truth values have no plain loop
+      return nullptr;
   }
-  return nullptr;
 }
 
 // ---- Conversions from and to float32.
@@ -117,6 +118,10 @@ PlainReduce plain_reduce(DType dtype, ReduceOp op, std::size_t inputs) {
       return for_op<Same<std::int8_t>>(op, inputs);
     case DType::uint8:
       return for_op<Same<std::uint8_t>>(op, inputs);
+    case DType::int16:
+      return for_op<Same<std::int16_t>>(op, inputs);
+    case DType::uint16:
+      return for_op<Same<std::uint16_t>>(op, inputs);
     case DType::int32:
       return for_op<Same<std::int32_t>>(op, inputs);
     case DType::uint32:

@@ -4,7 +4,6 @@
 
 #include "client/control/time_out.h"
 #include "client/recovery/late_inquiry.h"
-#include "client/recovery/own_absence.h"
 
 namespace tributary::client {
 
@@ -79,7 +78,9 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
-  p.stood_still_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(away()).count());
+  // A shorter absence delays no operation by as much as an inquiry waits for an answer.
+  if (const Duration absence = away(); absence >= timeout() * 3 / 20)
+    p.stood_still_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(absence).count());
   if (const auto& troubles = shared_.settings.troubles) p.troubles = troubles->until(now);
   if (!operations.empty()) {  // operations that have ended leave the queue at the front
     p.oldest = operations.first_number();
@@ -94,13 +95,12 @@ Duration StallWatch::suspect_after() const {
 }
 
 Duration StallWatch::away() const {
-  const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // a tick may come late
-  return absence < harmful_absence(timeout()) ? Duration::zero() : absence;
+  return shared_.clock.away_within(timeout() * 21 / 20);  // a tick may come late
 }
 
 std::string StallWatch::stood_still() const {
   const Duration absence = away();
-  if (absence == Duration::zero()) return "";
+  if (absence < timeout() / 20) return "";
   return "rank " + std::to_string(shared_.known_as()) + " stood still for " + in_seconds(absence) +
          ", and found when it went on: ";
 }

@@ -61,7 +61,7 @@ class StallWatch {
  private:
   [[nodiscard]] transport::Duration timeout() const noexcept { return shared_.settings.timeout; }
   [[nodiscard]] transport::Duration suspect_after() const;
-  /// Returns how long this rank stood still within the time-out; 0 if that harmed nobody.
+  /// Returns how long this rank stood still within the time-out.
   [[nodiscard]] transport::Duration away() const;
   [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
   void check_operations();

@@ -8,20 +8,15 @@
 
 namespace tributary::client {
 
-/// Returns how long a rank must stand still until others may give it up: every rank has a fifth of the time-out for its
-/// answer to an inquiry, and part of that time may have passed before.
-[[nodiscard]] constexpr transport::Duration harmful_absence(transport::Duration timeout) noexcept {
-  return timeout * 3 / 20;
-}
-
 class OwnAbsence {
  public:
-  /// `timeout` is the time-out of operations.
+  /// `timeout` is the time-out of operations. An absence of less than a twentieth of that time harms no rank: while
+  /// ranks meet, and at the end, every other rank waits by that much longer than rank 0.
   explicit OwnAbsence(transport::Duration timeout) noexcept
-      : noticed_(harmful_absence(timeout)), lasts_(std::max<transport::Duration>(timeout / 10, std::chrono::seconds(1))) {}
+      : noticed_(timeout / 20), lasts_(std::max<transport::Duration>(timeout / 10, std::chrono::seconds(1))) {}
   /// Notes that this process was away for `absence` until now. Absences in close succession count as one.
   void add(transport::Duration absence, transport::TimePoint now) noexcept {
-    time_ = absence + (now - absence - until_ <= lasts_ ? time_ : transport::Duration::zero());
+    time_ = absence + of(now - absence);
     until_ = now;
   }
   /// Returns how long this process was away recently, if this can be the reason why other ranks are gone; else zero.
