@@ -9,11 +9,20 @@
 
 namespace tributary::mpi {
 
+/// The operations that MPI has for a type, and that libtributary has, too. An operation that MPI lacks is the program's
+/// error, so MPI gets the call and reports it.
+struct Operations {
+  bool sum = false;
+  bool arithmetic = false;  // product, minimum and maximum
+  bool bitwise = false;
+  bool logical = false;
+};
+
 struct Element {
   tributary_dtype dtype;
   std::size_t per_element;  // two for a complex number
   std::size_t bytes;        // bytes of one element of MPI's type
-  bool complex;
+  Operations operations;
 };
 
 /// Returns the element of a predefined type that libtributary reduces; nullopt for all other types.

@@ -53,7 +53,7 @@ static void types(void) {
   MPI_Allreduce(in, out, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < kCount; ++i) EXPECT(out[i] == (int)sum(ranks, i));
   for (int i = 0; i < kCount; ++i) in[i] = 1 << (rank + i % 3);
-  MPI_Allreduce(in, out, kCount, MPI_INT, MPI_BOR, MPI_COMM_WORLD); /* MPI's own */
+  MPI_Allreduce(in, out, kCount, MPI_INT, MPI_BOR, MPI_COMM_WORLD);
   for (int i = 0; i < kCount; ++i) EXPECT(out[i] == ((1 << ranks) - 1) << (i % 3));
   float* pairs = memory(sizeof *pairs * 2 * kCount);
   for (int i = 0; i < kCount; ++i) {
@@ -321,6 +321,7 @@ int main(int argc, char** argv) {
     nonblocking_parts();
   }
   if (strcmp(what, "exchanges") == 0) exchanges_of_two_sizes();
+  if (strcmp(what, "types") == 0) types_and_operations();
   if (strcmp(what, "large counts") == 0) large_counts();
   if (strcmp(what, "persistent") == 0) persistent();
   if (strcmp(what, "numerics") == 0) numerics();

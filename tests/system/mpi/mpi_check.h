@@ -35,6 +35,7 @@ void nonblocking_parts(void);
 void exchanges_of_two_sizes(void);
 void large_counts(void);
 void numerics(void);
+void types_and_operations(void);
 void persistent(void);
 void under_load(void);
 void until_file(const char* name);

@@ -13,11 +13,23 @@ TEST(Mpi, EveryKindOfCallHasTheResultThatMpiGives) {
   ASSERT_TRUE(job.good()) << job.output();
   const std::string output = job.output();
   EXPECT_EQ(count(output, "all right on 4 ranks"), 1U) << output;
-  EXPECT_EQ(count(output, "MPI_Allreduce: by Tributary 68 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Allreduce: by Tributary 69 calls"), 1U) << output;
   EXPECT_EQ(count(output, "MPI_Reduce_scatter: by Tributary 3 calls"), 1U) << output;
   EXPECT_EQ(count(output, "MPI_Barrier: by Tributary 0 calls"), 1U) << output;
   EXPECT_GT(reported_bytes(output, "in-network "), 10'000'000U) << output;
   EXPECT_EQ(reported_bytes(output, "in memory "), 0U) << output;
+}
+
+TEST(Mpi, IntegersOfEveryWidthBitsTruthValuesAndSmallPairsGoByTributary) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " types");
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  EXPECT_TRUE(output.contains("MPI_Allreduce: by Tributary 96 calls with ")) << output;
+  EXPECT_TRUE(std::regex_search(output, std::regex("MPI_Allreduce: .*, by MPI 2 calls"))) << output;
+  EXPECT_EQ(count(output, "MPI_Reduce: by Tributary 4 calls"), 1U) << output;
+  EXPECT_EQ(count(output, "MPI_Reduce_scatter: by Tributary 2 calls"), 1U) << output;
 }
 
 TEST(Mpi, CollectivesThatGiveEachRankAPartGoByTributary) {
