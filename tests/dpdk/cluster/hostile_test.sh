@@ -109,7 +109,8 @@ check() {
   ((slow < 0)) || fail "$kind: job $slow is slower by more than the flood's part of the device: alone ${quiet[slow]} thousandths of a round a second"
   ((sent > 0)) || fail "$kind: nothing was sent"
   for ((j = 0; j < jobs; ++j)); do in_network "$j" || fail "$kind: job $j lost its tree"; done
-  [[ $counted != *" $kind "* ]] || ((seen > (sent < taken ? sent : taken) / 4)) || fail "$kind: not counted"
+  # The frames that the device took are also those of the jobs, which may be most of them.
+  [[ $counted != *" $kind "* ]] || ((seen > (sent < taken ? sent : taken) / 10)) || fail "$kind: not counted"
   alive
 }
 # Look at the counts: the network may lose frames of a flood before the device gets them, and fragments wait for ever in
