@@ -78,7 +78,7 @@ void StallWatch::on_inquiry(const ControlMessage& message) {
     p.waits_for_tree = o->in_trees() && shared_.clock.waited(since, suspect_after() / 2);
     p.steps = parts_.text.steps(*o);
   }
-  // A shorter absence delays no operation by as much as an inquiry waits for an answer.
+  // Rank 0 waits for an answer for a fifth of the time-out, so it gives up no rank for a shorter absence.
   if (const Duration absence = away(); absence >= timeout() * 3 / 20)
     p.stood_still_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(absence).count());
   if (const auto& troubles = shared_.settings.troubles) p.troubles = troubles->until(now);

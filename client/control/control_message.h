@@ -91,7 +91,7 @@ struct Progress {
   bool unasked = false;         // rank 0 has not asked: the operation, between the ranks, has stood still for a second
   std::uint64_t oldest = kNever;       // the first operation that has not ended on that rank
   std::uint64_t steps = 0;             // number of segments with results, plus number of rounds begun
-  std::uint64_t stood_still_ms = 0;    // how long the rank stood still within the last time-out, if that is harmful
+  std::uint64_t stood_still_ms = 0;    // how long the rank stood still, if for 0.15 of the time-out or longer
   RankTroubles troubles{};             // of this rank itself
   std::optional<Sighting> sighting{};  // what the rank sees of another one; the fields above then say nothing
   bool signature_known = false;
