@@ -81,6 +81,8 @@ void Communicator::start_coordinator() {
     return tuning::encode(
         policy_for(shared_.settings, membership_.directory(), tuning::shape_of(trees), shared_.staging_gbytes));
   };
+  // When this process stands still while the ranks meet, it may find at once that all have come and that one gave up.
+  settings.away = stalls_.away();
   settings.traffic = [this] { return traffic_of(info()); };
   if (shared_.settings.late_ranks) {
     settings.waits = [this]() -> std::optional<CoordinatorSettings::Waiting> {
@@ -125,8 +127,8 @@ void Communicator::on_word_to_rank_0(std::uint32_t from, const ControlMessage& m
 void Communicator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   if (coordinator_) return coordinator_->on_rank_gone(rank, why);
   membership_.tell_all(  // no coordinator exists yet: the ranks still try to share memory
-      Shared::abort_message({Errc::peer_gone, "rank " + std::to_string(rank) + membership_.directory().on_host(rank) +
-                                                  " is gone: " + why}));
+      Shared::abort_message({Errc::peer_gone, stalls_.stood_still() + "rank " + std::to_string(rank) +
+                                                  membership_.directory().on_host(rank) + " is gone: " + why}));
 }
 
 void Communicator::on_word_of_rank_0(const ControlMessage& message) {

@@ -51,6 +51,8 @@ class StallWatch {
   /// Reports a frame of a collective that does not match this rank's next receive.
   void on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived);
 
+  /// Returns how long this rank stood still within the time-out.
+  [[nodiscard]] transport::Duration away() const;
   /// Returns, for an error's text, "rank 3 stood still for 20 s, and found when it went on: " if this rank stood still
   /// within the time-out; else "". The other ranks may have given up because of this rank, not the other way round.
   [[nodiscard]] std::string stood_still() const;
@@ -61,8 +63,6 @@ class StallWatch {
  private:
   [[nodiscard]] transport::Duration timeout() const noexcept { return shared_.settings.timeout; }
   [[nodiscard]] transport::Duration suspect_after() const;
-  /// Returns how long this rank stood still within the time-out.
-  [[nodiscard]] transport::Duration away() const;
   [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
   void check_operations();
   void tell_that_one_is_late(const Operation& operation);

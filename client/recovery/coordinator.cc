@@ -100,7 +100,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       late_inquiry_(group_of_late(settings_), settings_.tell_late),
       retry_delay_(settings_.retry_first),
       move_pause_(settings_.move_pause_first),
-      own_absence_(settings_.timeout),
+      own_absence_(settings_.timeout, settings_.away),
       answers_(settings_.nranks),
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
@@ -166,6 +166,7 @@ void Coordinator::rest(const std::string& reason) {
 void Coordinator::begin_without(std::uint32_t generation, const std::string& reason) {
   if (settings_.require_trees && settings_.use_trees && !search_.hopeless) return;
   if (!std::exchange(initial_, false)) return;
+  own_absence_.begin(now_);
   output_.broadcast({.type = FrameType::commit,
                      .epoch = generation,
                      .operation = kNever,
@@ -303,7 +304,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
     return;
   }
   state_ = State::in_network;
-  initial_ = false;
+  if (std::exchange(initial_, false)) own_absence_.begin(now_);
   search_.why_not.clear();
   retry_delay_ = settings_.retry_first;
   output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = next_operation_});

@@ -88,6 +88,7 @@ struct CoordinatorSettings {
   transport::Duration inquiry_limit = std::chrono::seconds(1);
   transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first finalize to the last rank's call
   transport::Duration timeout = std::chrono::seconds(300);         // time-out of operations, for error texts
+  transport::Duration away{};  // how long this process was away while the ranks met, before this coordinator existed
 };
 
 class CoordinatorOutput {

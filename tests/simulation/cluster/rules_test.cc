@@ -162,6 +162,31 @@ TEST(Rules, ARankThatStoodStillWhileTheRanksMetSaysSo) {
   }
 }
 
+/// Rank 0 finds when it goes on that all ranks have come, and that one of them has given up meanwhile.
+TEST(Rules, ARankZeroThatStoodStillWhileTheRanksMetBlamesNoRankThatGaveUp) {
+  std::uint64_t said_itself = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    ClusterSettings settings{.seed = seed};
+    settings.network.link = {.latency = 50us, .jitter = 20us};
+    Cluster cluster(settings);
+    cluster.add_group(3, 1, {.calls = 5});
+    auto& network = cluster.network();
+    network.run_for(10us * seed);
+    network.pause("g0r0");
+    network.call_at(network.now() + 21'300ms, [&] { network.resume("g0r0"); });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      if (!rank->failure()) continue;
+      EXPECT_EQ(blamed(rank->failure()->message), std::vector<std::uint32_t>{0}) << rank->failure()->message;
+      said_itself += rank->failure()->message.contains("is gone: ") &&
+                             rank->failure()->message.contains("rank 0 on host g0r0 stood still for 21")
+                         ? 1U
+                         : 0U;
+    }
+  }
+  EXPECT_GT(said_itself, 5U) << "the run did not reach the situation under test";
+}
+
 TEST(Rules, ARankThatCannotReachAnotherSaysSoAndWhy) {
   Cluster cluster({.seed = 5});
   cluster.manager().reachable = false;

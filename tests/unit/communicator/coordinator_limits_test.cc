@@ -187,6 +187,32 @@ TEST(Coordinator, ARankZeroThatStoodStillDoesNotBlameThoseThatDidNotWaitForIt) {
   }
 }
 
+/// The coordinator may begin to exist only after rank 0 has stood still.
+TEST(Coordinator, ARankZeroThatStoodStillWhileTheRanksMetBlamesItself) {
+  for (const At state : {At::asking, At::proposing}) {
+    SCOPED_TRACE(to_string(state));
+    CoordinatorSettings settings = Rig::usual();
+    settings.away = 21s;
+    Rig rig(std::move(settings));
+    rig.bring_to(state);
+    if (state == At::proposing) rig.wait(8s);  // until ranks begin, each may give up for this absence
+    rig.coordinator.on_rank_gone(1, "it closed the connection");
+    EXPECT_EQ(rig.output.last.body,
+              "rank 0 on host alpha stood still for 21 s, and found when it went on: rank 1 on host beta is gone: it "
+              "closed the connection");
+  }
+}
+
+TEST(Coordinator, ARankThatIsGoneLongAfterTheRanksHaveBegunIsNamedThoughRankZeroStoodStillBefore) {
+  CoordinatorSettings settings = Rig::usual();
+  settings.away = 21s;
+  Rig rig(std::move(settings));
+  rig.bring_to(At::in_network);
+  rig.wait(31s);
+  rig.coordinator.on_rank_gone(1, "it closed the connection");
+  EXPECT_EQ(rig.output.last.body, "rank 1 on host beta is gone: it closed the connection");
+}
+
 TEST(Coordinator, ARankThatIsGoneLongAfterRankZeroStoodStillIsNamed) {
   // Second case: the pause was too short to change the limit.
   for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {
