@@ -198,8 +198,7 @@ int MPIABI_Reduce_scatter(const void* send, void* receive, const int* counts, Da
   int code = kSuccess;
   const auto reduction = reduction_of("MPI_Reduce_scatter", all.front(), type, op, code);
   if (!reduction) return code;
-  return outcome(reduce_scatter(*reduction, send, receive, place.held->size(), place.comm), "MPI_Reduce_scatter",
-                 place.comm);
+  return outcome(reduce_scatter(*reduction, send, receive, place.comm), "MPI_Reduce_scatter", place.comm);
 }
 
 int MPIABI_Allgather(const void* send, int count, Datatype type, void* receive, int, Datatype, Comm handle) {

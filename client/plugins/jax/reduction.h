@@ -20,7 +20,6 @@ struct Reduction {
 
 /// Blocks until the result is there, like MPI's calls. `send` may be `receive`.
 tributary_status all_reduce(const Reduction& reduction, const void* send, void* receive, tributary_comm* comm);
-tributary_status reduce_scatter(const Reduction& reduction, const void* send, void* receive, int ranks,
-                                tributary_comm* comm);
+tributary_status reduce_scatter(const Reduction& reduction, const void* send, void* receive, tributary_comm* comm);
 
 }  // namespace tributary::jax

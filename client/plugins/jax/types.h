@@ -13,7 +13,6 @@ struct Element {
   tributary_dtype dtype;
   std::size_t parts;  // number of dtype's elements: 2 for complex numbers
   std::size_t bytes;
-  bool wide;  // 16-bit integers, which travel as dtype's 32 bits
 };
 
 /// Returns nothing for types that XLA does not use.

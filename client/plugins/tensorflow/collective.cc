@@ -27,6 +27,10 @@ std::optional<Element> element_of(int type) {
       return Element{TRIBUTARY_INT8, 1};
     case kUint8:
       return Element{TRIBUTARY_UINT8, 1};
+    case kInt16:
+      return Element{TRIBUTARY_INT16, 2};
+    case kUint16:
+      return Element{TRIBUTARY_UINT16, 2};
     case kInt32:
       return Element{TRIBUTARY_INT32, 4};
     case kUint32:

@@ -33,7 +33,6 @@ SOURCES = [
     "process.cc",
     "error.cc",
     "meeting.cc",
-    "bits.cc",
     "numerics.cc",
     "element.cc",
     "work.cc",

@@ -11,7 +11,7 @@ import tributary.tensorflow as hvd
 
 hvd.init()
 RANK, SIZE = hvd.rank(), hvd.size()
-INTEGERS = ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
 
@@ -111,7 +111,7 @@ def check_order() -> None:
 
 
 def check_errors() -> None:
-    for wrong in (lambda: hvd.allreduce(tf.constant([1], tf.int16)), lambda: hvd.alltoall(tf.ones([2 * SIZE + 1]))):
+    for wrong in (lambda: hvd.allreduce(tf.constant([True])), lambda: hvd.alltoall(tf.ones([2 * SIZE + 1]))):
         try:
             wrong()
         except tf.errors.InvalidArgumentError as error:

@@ -13,7 +13,7 @@ from ranks import Check, expect_equal, finish, run, values, without_service
 from torch.distributed import ReduceOp
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-INTEGERS = [torch.int8, torch.uint8, torch.int32, torch.int64]
+INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 COUNTS = [0, 1, 3, 1000, 70_001]
 
 checks: list[Check] = []
@@ -42,8 +42,8 @@ def all_reduce_sums_every_dtype(rank: int, size: int) -> None:
 
 
 @check
-def all_reduce_knows_unsigned_32_and_64_bits(rank: int, size: int) -> None:
-    for dtype in (torch.uint32, torch.uint64):
+def all_reduce_knows_unsigned_16_to_64_bits(rank: int, size: int) -> None:
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
         tensor = values(rank, 100, dtype)
         dist.all_reduce(tensor)
         expect_equal(
@@ -170,7 +170,7 @@ def coalesced_calls_give_each_tensor_its_result(rank: int, size: int) -> None:
 
 @check
 def broadcast_moves_every_dtype(rank: int, size: int) -> None:
-    for dtype in [*FLOATS, *INTEGERS, torch.int16, torch.bool, torch.complex64]:
+    for dtype in [*FLOATS, *INTEGERS, torch.bool, torch.complex64]:
         for root in range(size):
             tensor = values(rank, 33, dtype)
             dist.broadcast(tensor, root)

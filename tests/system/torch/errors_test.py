@@ -39,7 +39,7 @@ def expect_error(kind: type[BaseException], *words: str, call: object) -> str:
 def wrong_arguments_are_refused_and_leave_the_group_well(rank: int, size: int) -> None:
     group(rank, size)
     refused = {
-        "int16": lambda: dist.all_reduce(torch.zeros(3, dtype=torch.int16)),
+        "float8_e5m2fnuz": lambda: dist.all_reduce(torch.zeros(3, dtype=torch.float8_e5m2fnuz)),
         "bitwise": lambda: dist.all_reduce(torch.zeros(3), dist.ReduceOp.BAND),
         "average": lambda: dist.all_reduce(torch.zeros(3, dtype=torch.bool), dist.ReduceOp.AVG),
         "only be a SUM": lambda: dist.all_reduce(torch.eye(3).to_sparse(), dist.ReduceOp.MAX),

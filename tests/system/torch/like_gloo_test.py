@@ -60,7 +60,6 @@ BAD: dict[str, Callable[[Group, int], object]] = {
     "broadcast, two sizes": lambda g, n: g.broadcast([zeros(3), zeros(4)]),
     "all_reduce, two sizes": lambda g, n: g.allreduce([zeros(3), zeros(4)]),
     "all_reduce, two types": lambda g, n: g.allreduce([zeros(3), zeros(3, dtype=INT)]),
-    "all_reduce, int16": lambda g, n: g.allreduce([zeros(3, dtype=torch.int16)]),
     "all_reduce, bitwise and of floats": lambda g, n: g.allreduce(
         [zeros(3)], options(dist.AllreduceOptions, reduceOp=dist.ReduceOp.BAND)
     ),

@@ -157,7 +157,7 @@ def finish(results: Iterable[tuple[int, int]]) -> None:
 def values(rank: int, count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Returns numbers that differ between elements and between ranks, small enough for exact sums in every dtype."""
     numbers = (torch.arange(count) * 3 + rank * 5) % 13 - (
-        0 if dtype in (torch.uint8, torch.uint32, torch.uint64) else 6
+        0 if dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64) else 6
     )
     return numbers.to(dtype)
 

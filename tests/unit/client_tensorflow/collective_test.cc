@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "client/plugins/tensorflow/api.h"
@@ -10,7 +11,7 @@
 namespace tributary::tensorflow {
 namespace {
 
-constexpr int kInt16 = 5;
+constexpr int kBool = 10;
 constexpr int kRanks = 4;
 
 Plan plan(Collective collective, int type, std::vector<std::int64_t> dims, std::size_t bytes,
@@ -27,6 +28,15 @@ TEST(TensorFlowPlan, AReductionCountsElementsOfItsType) {
   EXPECT_EQ(found.dtype, TRIBUTARY_FLOAT32);
   EXPECT_EQ(found.count, 15U);
   EXPECT_EQ(found.bytes, 60U);
+}
+
+TEST(TensorFlowPlan, IntegersOf16BitsAreReduced) {
+  for (const auto& [type, dtype] : {std::pair{kInt16, TRIBUTARY_INT16}, std::pair{kUint16, TRIBUTARY_UINT16}}) {
+    const Plan found = plan(Collective::all_reduce, type, {4}, 8);
+    EXPECT_EQ(found.refusal, "");
+    EXPECT_EQ(found.dtype, dtype);
+    EXPECT_EQ(found.count, 4U);
+  }
 }
 
 TEST(TensorFlowPlan, AGatherMovesBytesAndHasTheRowsOfAllRanks) {
@@ -69,9 +79,9 @@ TEST(TensorFlowPlan, ComplexNumbersAreAddedAsTwoNumbersAndNotMultiplied) {
 }
 
 TEST(TensorFlowPlan, TypesWithoutAReductionMayBeMoved) {
-  EXPECT_NE(plan(Collective::all_reduce, kInt16, {4}, 8).refusal, "");
-  EXPECT_EQ(plan(Collective::broadcast, kInt16, {4}, 8).refusal, "");
-  EXPECT_EQ(plan(Collective::broadcast, kInt16, {4}, 8).count, 8U);
+  EXPECT_NE(plan(Collective::all_reduce, kBool, {8}, 8).refusal, "");
+  EXPECT_EQ(plan(Collective::broadcast, kBool, {8}, 8).refusal, "");
+  EXPECT_EQ(plan(Collective::broadcast, kBool, {8}, 8).count, 8U);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "bits.h"
 #include "numerics.h"
 
 namespace tributary::torch {
@@ -18,6 +17,10 @@ std::optional<tributary_dtype> reducible(at::ScalarType type) {
     case at::kByte:
     case at::kBool:
       return TRIBUTARY_UINT8;
+    case at::kShort:
+      return TRIBUTARY_INT16;
+    case at::kUInt16:
+      return TRIBUTARY_UINT16;
     case at::kInt:
       return TRIBUTARY_INT32;
     case at::kUInt32:
@@ -47,18 +50,21 @@ tributary_op operation_of(c10d::ReduceOp::RedOpType op, const char* what) {
   switch (op) {
     case c10d::ReduceOp::SUM:
     case c10d::ReduceOp::PREMUL_SUM:
-    case c10d::ReduceOp::BXOR:
       return TRIBUTARY_SUM;
     case c10d::ReduceOp::AVG:
       return TRIBUTARY_AVG;
     case c10d::ReduceOp::PRODUCT:
       return TRIBUTARY_PROD;
     case c10d::ReduceOp::MIN:
-    case c10d::ReduceOp::BAND:
       return TRIBUTARY_MIN;
     case c10d::ReduceOp::MAX:
-    case c10d::ReduceOp::BOR:
       return TRIBUTARY_MAX;
+    case c10d::ReduceOp::BAND:
+      return TRIBUTARY_BAND;
+    case c10d::ReduceOp::BOR:
+      return TRIBUTARY_BOR;
+    case c10d::ReduceOp::BXOR:
+      return TRIBUTARY_BXOR;
     default:
       TORCH_CHECK(false, "tributary: ", what, " knows SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR and PREMUL_SUM");
   }
@@ -70,8 +76,8 @@ tributary_op boolean_operation(tributary_op op, const char* what) {
   return op == TRIBUTARY_SUM ? TRIBUTARY_MAX : op == TRIBUTARY_PROD ? TRIBUTARY_MIN : op;
 }
 
-bool is_bitwise(c10d::ReduceOp::RedOpType op) {
-  return op == c10d::ReduceOp::BAND || op == c10d::ReduceOp::BOR || op == c10d::ReduceOp::BXOR;
+bool is_bitwise(tributary_op op) {
+  return op == TRIBUTARY_BAND || op == TRIBUTARY_BOR || op == TRIBUTARY_BXOR;
 }
 
 at::Tensor factor_of(const c10d::ReduceOp& op) {
@@ -96,18 +102,10 @@ Element::Element(const at::Tensor& tensor) {
 }
 
 Reduction::Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const char* what)
-    : type_(example.scalar_type()),
-      bitwise_(is_bitwise(op.op_)),
-      dtype_(TRIBUTARY_UINT8),
-      op_(operation_of(op.op_, what)),
-      numerics_(numerics_of_calls()),
-      factor_(factor_of(op)) {
-  at::ScalarType type = type_;
-  if (bitwise_) {
-    TORCH_CHECK(at::isIntegralType(type, /*includeBool=*/true), "tributary: ", what, " of ", type_name(type),
-                " cannot be bitwise; bitwise operations take integers and torch.bool");
-    return;
-  }
+    : dtype_(TRIBUTARY_UINT8), op_(operation_of(op.op_, what)), numerics_(numerics_of_calls()), factor_(factor_of(op)) {
+  at::ScalarType type = example.scalar_type();
+  TORCH_CHECK(!is_bitwise(op_) || at::isIntegralType(type, /*includeBool=*/true), "tributary: ", what, " of ",
+              type_name(type), " cannot be bitwise; bitwise operations take integers and torch.bool");
   if (at::isComplexType(type)) {
     TORCH_CHECK(op_ == TRIBUTARY_SUM || op_ == TRIBUTARY_AVG, "tributary: ", what,
                 " of complex tensors can only be a sum or an average");
@@ -115,7 +113,7 @@ Reduction::Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const 
   }
   const auto known = reducible(type);
   TORCH_CHECK(known.has_value(), "tributary: ", what, " of ", type_name(example.scalar_type()),
-              " is not possible; it reduces 8-, 32- and 64-bit integers, float16, bfloat16, float32, float64 and bool");
+              " is not possible; it reduces integers of 8 to 64 bits, float16, bfloat16, float32, float64 and bool");
   dtype_ = *known;
   if (type == at::kBool) op_ = boolean_operation(op_, what);
 }
@@ -125,31 +123,30 @@ at::Tensor Reduction::view(const at::Tensor& tensor) const {
 }
 
 at::Tensor Reduction::source(const at::Tensor& tensor) const {
-  if (bitwise_) return spread_bits(tensor);
   const at::Tensor data = view(tensor);
   return factor_.defined() ? data.mul(factor_.to(data.device(), data.scalar_type())) : data;
 }
 
 at::Tensor Reduction::target(Staging& staging, const at::Tensor& tensor, bool apart) const {
-  if (bitwise_) {
-    return staging.write_bytes(tensor, tensor.numel() * bits_of(type_),
-                               [type = type_, sizes = tensor.sizes().vec()](const at::Tensor& bits) {
-                                 return join_bits(bits, type).view(sizes);
-                               });
-  }
   return apart ? staging.write_apart(view(tensor)) : staging.write(view(tensor));
 }
 
 at::Tensor Reduction::combine(const at::Tensor& a, const at::Tensor& b) const {
   switch (op_) {
     case TRIBUTARY_MIN:
-      return bitwise_ ? a.bitwise_and(b) : at::minimum(a, b);
+      return at::minimum(a, b);
     case TRIBUTARY_MAX:
-      return bitwise_ ? a.bitwise_or(b) : at::maximum(a, b);
+      return at::maximum(a, b);
     case TRIBUTARY_PROD:
       return a.mul(b);
+    case TRIBUTARY_BAND:
+      return a.bitwise_and(b);
+    case TRIBUTARY_BOR:
+      return a.bitwise_or(b);
+    case TRIBUTARY_BXOR:
+      return a.bitwise_xor(b);
     default:
-      return bitwise_ ? a.bitwise_xor(b) : a.add(b);
+      return a.add(b);
   }
 }
 

@@ -15,7 +15,7 @@ namespace tributary::torch {
 std::string type_name(at::ScalarType type);
 
 /// The element type that a call which only moves data uses for a tensor. Types that Tributary cannot add, such as
-/// int16, travel as bytes.
+/// complex128, travel as bytes.
 struct Element {
   tributary_dtype dtype;
   std::size_t per_item;  ///< number of Tributary elements per element of the tensor
@@ -31,8 +31,8 @@ struct Element {
 /// bool      travels as uint8: SUM and MAX mean "or", PRODUCT and MIN mean "and"; AVG has no meaning and is refused
 /// complex   travels as pairs of reals, only for SUM, AVG and PREMUL_SUM
 /// PREMUL_SUM  the input is multiplied in its own precision, then summed
-/// BAND, BOR, BXOR  every bit travels as a byte (bits.h): eight times the bytes, for any number of ranks
-/// Any other case, such as a sum of int16, raises an error that says what is possible.
+/// BAND, BOR, BXOR  only of integers and bool
+/// Any other case, such as a sum of float8_e5m2fnuz, raises an error that says what is possible.
 class Reduction {
  public:
   Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const char* what);
@@ -41,9 +41,9 @@ class Reduction {
   /// Returns the operation, with the numerics that the calling thread had chosen when this object was made.
   [[nodiscard]] tributary_op op() const noexcept { return static_cast<tributary_op>(op_ | numerics_); }
   /// Returns true if source() makes a copy.
-  [[nodiscard]] bool converts() const noexcept { return bitwise_ || factor_.defined(); }
+  [[nodiscard]] bool converts() const noexcept { return factor_.defined(); }
 
-  /// Returns `tensor` in the form that the library needs, in the same memory. Not for bitwise operations.
+  /// Returns `tensor` in the form that the library needs, in the same memory.
   [[nodiscard]] at::Tensor view(const at::Tensor& tensor) const;
   /// Returns the memory to send for `tensor`: its view, or a converted copy.
   [[nodiscard]] at::Tensor source(const at::Tensor& tensor) const;
@@ -53,8 +53,6 @@ class Reduction {
   [[nodiscard]] at::Tensor combine(const at::Tensor& a, const at::Tensor& b) const;
 
  private:
-  at::ScalarType type_;
-  bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
   int numerics_;

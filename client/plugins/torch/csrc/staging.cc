@@ -73,13 +73,6 @@ at::Tensor Staging::write_apart(const at::Tensor& tensor) {
   return host;
 }
 
-at::Tensor Staging::write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert) {
-  const auto options = at::TensorOptions(at::kCPU).dtype(at::kByte).pinned_memory(side_stream_.has_value());
-  at::Tensor host = at::empty({bytes}, options);
-  copy_later(tensor, host, std::move(convert));
-  return host;
-}
-
 at::Tensor Staging::update_apart(const at::Tensor& tensor) {
   at::Tensor host = write_apart(tensor);
   copy_in(host, tensor);

@@ -37,9 +37,6 @@ class Staging {
   at::Tensor write(const at::Tensor& tensor);
   /// Does the same, but never returns the tensor's own memory, which another part of the operation uses.
   at::Tensor write_apart(const at::Tensor& tensor);
-  /// Returns `bytes` bytes of dense host memory; deliver() converts them with `convert` and copies the result to
-  /// `tensor`.
-  at::Tensor write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert);
   /// Does the work of read() and write() together, for a tensor that is changed in place.
   at::Tensor update(const at::Tensor& tensor);
   at::Tensor update_apart(const at::Tensor& tensor);

@@ -20,6 +20,8 @@ _DTYPES = {
     "float16": 6,
     "float32": 8,
     "float64": 9,
+    "int16": 12,
+    "uint16": 13,
 }  # numbers of tributary_dtype
 _PATHS = ("fallback", "in-network", "local")
 

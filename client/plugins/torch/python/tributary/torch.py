@@ -11,9 +11,7 @@ Every call of torch.distributed that gloo knows works, with these differences:
 - Messages without a tag have tag 0. Between two ranks they arrive in the order of the sends. all_to_all with unequal
   parts sends such messages, in the same order. While a recv() without a source waits with tag 0, later recv() calls
   with tag 0 wait behind it. The first recv() without a source connects its rank to all lower ranks.
-- The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
-  as a byte: eight times the bytes, for any number of ranks. Tensors of int16 and uint16 can be moved, but only BAND,
-  BOR and BXOR can reduce them.
+- The operations are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM, and for integers and torch.bool BAND, BOR and BXOR.
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
   with the number of ranks times the most entries of a rank. A rank's later calls start when all ranks have called it.
 - pg_options=tributary.torch.Options(numerics="exact") gives a group's sums and averages the same bits on every path.
