@@ -44,6 +44,7 @@ SOURCES = [
     "reductions.cc",
     "movements.cc",
     "sparse.cc",
+    "shrink.cc",
 ]
 
 NO_TORCH = """PyTorch is not installed for {python}.

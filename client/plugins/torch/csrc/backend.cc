@@ -193,14 +193,8 @@ void Backend::end(std::chrono::steady_clock::time_point deadline) {
   drain();
 }
 
-tributary_info Backend::info() {
-  tributary_info info{};
-  info.struct_bytes = sizeof info;
-  tributary_status status = TRIBUTARY_OK;
-  const bool open = communicator_.use([&](tributary_comm* comm) { status = tributary_comm_info(comm, &info); });
-  if (!open) C10_THROW_ERROR(DistBackendError, kClosed);
-  check(status, "tributary:info");
-  return info;
+void Backend::use(const std::function<void(tributary_comm*)>& call) {
+  if (!communicator_.use(call)) C10_THROW_ERROR(DistBackendError, kClosed);
 }
 
 void Backend::close_all(bool failed) {

@@ -103,8 +103,8 @@ class Backend : public c10d::Backend {
   /// Ends every unfinished operation with an error, on this rank and on the other ranks.
   void abort() override;
 
-  /// Raises an error if the group is shut down.
-  tributary_info info();
+  /// Runs `call` with the communicator. Raises an error if the group is shut down.
+  void use(const std::function<void(tributary_comm*)>& call);
 
   /// Ends the groups that still exist when the interpreter ends. The other ranks are told that destroy_process_group()
   /// was not called: at once after an uncaught exception, otherwise only if they do not end within half a second.

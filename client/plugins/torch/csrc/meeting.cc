@@ -33,6 +33,14 @@ bool is_id(const std::vector<std::uint8_t>& value) {
 
 }  // namespace
 
+tributary_config config_of(const GroupSettings& settings, std::chrono::milliseconds timeout) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.timeout_ms = std::max(timeout, 1ms).count();
+  if (!settings.numerics.empty()) config.numerics = settings.numerics.c_str();
+  if (!settings.check_values.empty()) config.check_values = settings.check_values.c_str();
+  return config;
+}
+
 Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout, GroupSettings settings,
                  std::function<void()> check_signals)
     : store_(store),
@@ -149,10 +157,7 @@ bool Meeting::still_wanted() noexcept {
 }
 
 tributary_comm* Meeting::try_to_meet(const tributary_unique_id& id, tributary_status& status) {
-  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-  config.timeout_ms = timeout_.count();
-  if (!settings_.numerics.empty()) config.numerics = settings_.numerics.c_str();
-  if (!settings_.check_values.empty()) config.check_values = settings_.check_values.c_str();
+  tributary_config config = config_of(settings_, timeout_);
   config.still_wanted = [](void* self) { return static_cast<Meeting*>(self)->still_wanted() ? 1 : 0; };
   config.still_wanted_context = this;
   tributary_comm* comm = nullptr;

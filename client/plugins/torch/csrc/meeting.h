@@ -17,6 +17,9 @@ struct GroupSettings {
   std::string numerics, check_values;
 };
 
+/// Returns these settings in the library's form; the texts stay with `settings`.
+[[nodiscard]] tributary_config config_of(const GroupSettings& settings, std::chrono::milliseconds timeout);
+
 /// Lets a process group's ranks meet: rank 0 writes its unique id to the Store, and the other ranks read it.
 ///
 /// The Store may live longer than the processes: torchrun keeps it when it starts the ranks again. The other ranks then

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "backend.h"
+#include "error.h"
 #include "meeting.h"
 #include "numerics.h"
+#include "shrink.h"
 
 namespace py = pybind11;
 
@@ -25,13 +27,42 @@ void check_signals() {
 
 /// Options of a group, which the groups that are split off it inherit.
 struct GroupOptions final : c10d::Backend::Options {
-  GroupOptions(std::chrono::milliseconds limit, std::string numerics_word, std::string check_word)
+  GroupOptions(std::chrono::milliseconds limit, std::string numerics_word, std::string check_word, bool may_shrink)
       : c10d::Backend::Options("tributary", limit),
         numerics(std::move(numerics_word)),
-        check_values(std::move(check_word)) {}
+        check_values(std::move(check_word)),
+        shrink(may_shrink) {}
 
   std::string numerics;
   std::string check_values;
+  bool shrink;  // the group prepares itself to go on without lost ranks
+
+  [[nodiscard]] GroupSettings settings() const { return {numerics, check_values}; }
+};
+
+/// Ends a wait in the library when a signal comes. Exceptions must not pass through the library.
+class SignalWatch {
+ public:
+  void watch(tributary_config& config) {
+    config.still_wanted = [](void* self) { return static_cast<SignalWatch*>(self)->look() ? 1 : 0; };
+    config.still_wanted_context = this;
+  }
+  /// Call it after the wait.
+  void raise() const {
+    if (stop_) std::rethrow_exception(stop_);
+  }
+
+ private:
+  bool look() noexcept {
+    try {
+      check_signals();
+    } catch (...) {
+      stop_ = std::current_exception();
+    }
+    return stop_ == nullptr;
+  }
+
+  std::exception_ptr stop_;
 };
 
 /// True if this version of PyTorch passes a store to Backend::split().
@@ -77,12 +108,37 @@ class PythonBackend final : public Backend {
     return made;
   }
 
+  // Not marked as overrides, either.
+  virtual bool supportsShrinking() const { return options_->shrink; }
+  /// The flags do not matter: what is under way in this group ends with an error, because a rank is lost.
+  virtual c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<std::int64_t>& excluded, int /*flags*/,
+                                                   const c10::intrusive_ptr<c10d::Backend::Options>& options) {
+    const auto* const own = dynamic_cast<const GroupOptions*>(options.get());
+    auto wanted = c10::make_intrusive<GroupOptions>(own != nullptr ? *own : *options_);
+    const GroupSettings settings = wanted->settings();
+    tributary_config config = config_of(settings, wanted->timeout);
+    SignalWatch signals;
+    signals.watch(config);
+    tributary_comm* comm = nullptr;
+    try {
+      comm = shrink_without({excluded.begin(), excluded.end()}, *this, config);
+    } catch (...) {
+      signals.raise();
+      throw;
+    }
+    const auto below = std::count_if(excluded.begin(), excluded.end(), [&](auto rank) { return rank < getRank(); });
+    return c10::make_intrusive<PythonBackend>(comm, getRank() - static_cast<int>(below),
+                                              getSize() - static_cast<int>(excluded.size()), std::move(wanted));
+  }
+
   /// The caller does not hold the interpreter's lock.
   static c10::intrusive_ptr<PythonBackend> meet(c10d::Store& store, int rank, int size,
                                                 c10::intrusive_ptr<GroupOptions> options) {
-    tributary_comm* const comm =
-        Meeting(store, rank, size, options->timeout, {options->numerics, options->check_values}, &check_signals).meet();
-    return c10::make_intrusive<PythonBackend>(comm, rank, size, std::move(options));
+    const GroupSettings settings = options->settings();
+    tributary_comm* const comm = Meeting(store, rank, size, options->timeout, settings, &check_signals).meet();
+    auto made = c10::make_intrusive<PythonBackend>(comm, rank, size, std::move(options));
+    if (made->options_->shrink) prepare_shrink(*made, config_of(settings, made->options_->timeout));
+    return made;
   }
 
  private:
@@ -93,18 +149,20 @@ class PythonBackend final : public Backend {
 
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const std::string& numerics,
-                                         const std::string& check_values) {
+                                         const std::string& check_values, bool shrink) {
   const py::gil_scoped_release release;
-  return PythonBackend::meet(*store, rank, size, c10::make_intrusive<GroupOptions>(timeout, numerics, check_values));
+  return PythonBackend::meet(*store, rank, size,
+                             c10::make_intrusive<GroupOptions>(timeout, numerics, check_values, shrink));
 }
 
 py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
   auto* self = dynamic_cast<Backend*>(backend.get());
   if (self == nullptr) return py::none();
-  tributary_info info;
+  tributary_info info{};
+  info.struct_bytes = sizeof info;
   {
     const py::gil_scoped_release release;
-    info = self->info();
+    self->use([&](tributary_comm* comm) { check(tributary_comm_info(comm, &info), "tributary:info"); });
   }
   py::dict result;
   const bool in_network = info.path == TRIBUTARY_PATH_IN_NETWORK;
@@ -170,7 +228,7 @@ PYBIND11_MODULE(_C, module) {
   using namespace tributary::torch;
   module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
   module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
-             py::arg("numerics") = "", py::arg("check_values") = "");
+             py::arg("numerics") = "", py::arg("check_values") = "", py::arg("shrink") = false);
   // torch.distributed returns c10d's Work; pybind11 shows Python its dynamic type, this class.
   py::class_<Work, c10d::Work, c10::intrusive_ptr<Work>>(module, "Work").def("statistics", &statistics);
   // torch.distributed copies the options of a group that it splits. NCCL's backend has perform_nocolor_split() for
@@ -179,7 +237,8 @@ PYBIND11_MODULE(_C, module) {
       .def("__deepcopy__",
            [](const GroupOptions& self, const py::dict&) { return c10::make_intrusive<GroupOptions>(self); })
       .def_readonly("numerics", &GroupOptions::numerics)
-      .def_readonly("check_values", &GroupOptions::check_values);
+      .def_readonly("check_values", &GroupOptions::check_values)
+      .def_readonly("shrink", &GroupOptions::shrink);
   py::class_<PythonBackend, c10d::Backend, c10::intrusive_ptr<PythonBackend>>(module, "Backend")
       .def_property_readonly("options", &PythonBackend::getBackendOptions)
       .def("perform_nocolor_split", [](PythonBackend&, const py::object&) {});

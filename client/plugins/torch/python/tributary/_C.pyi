@@ -9,7 +9,13 @@ class Work(dist.Work):
     def statistics(self) -> dict[str, object] | None: ...
 
 def create(
-    store: Store, rank: int, size: int, timeout: timedelta, numerics: str = "", check_values: str = ""
+    store: Store,
+    rank: int,
+    size: int,
+    timeout: timedelta,
+    numerics: str = "",
+    check_values: str = "",
+    shrink: bool = False,
 ) -> _Backend: ...
 def info(backend: object) -> dict[str, object] | None: ...
 def choose_numerics(exact: bool | None) -> bool | None: ...

@@ -20,6 +20,8 @@ Every call of torch.distributed that gloo knows works, with these differences:
 - tributary.torch.Options(check_values="count") counts NaN, infinities and subnormal numbers: after work.wait(), the
   work of a collective has statistics(). check_values="nan-fails" raises an error on every rank if an input has a NaN;
   its text names the rank. Without them, TRIBUTARY_CHECK_VALUES does so for all groups.
+- A group with tributary.torch.Options(shrink=True) can go on without lost ranks, by dist.shrink_group([rank, ...]) on
+  all ranks that stay. They name the same ranks. Calls of the old group that have not ended end with an error.
 - The group's time-out is the communicator's time-out. If a rank is lost or hangs, every other rank gets a
   torch.distributed.DistBackendError within this time, and its text names the lost rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
@@ -96,6 +98,8 @@ class Options:
     numerics: str | None = None  # "fast", "wide" or "exact" (docs/numerics.md); None: TRIBUTARY_NUMERICS
     # "off", "count", or "nan-fails" (docs/numerics.md); None: TRIBUTARY_CHECK_VALUES
     check_values: str | None = None
+    # True: dist.shrink_group() can go on without lost ranks. Each rank then keeps two more listeners open.
+    shrink: bool = False
 
 
 def create(store: Store, rank: int, size: int, timeout: timedelta, options: object = None) -> object:
@@ -103,7 +107,7 @@ def create(store: Store, rank: int, size: int, timeout: timedelta, options: obje
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options is a {type(options).__name__}, but the backend takes tributary.torch.Options")
     options = options or Options()
-    return _C.create(store, rank, size, timeout, options.numerics or "", options.check_values or "")
+    return _C.create(store, rank, size, timeout, options.numerics or "", options.check_values or "", options.shrink)
 
 
 def info(group: ProcessGroup | None = None) -> Info:
