@@ -1,6 +1,9 @@
 #pragma once
 // The connection behind a Channel, for every transport. Until it is open, another connection may take its place behind
 // the channel.
+#include <sys/socket.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +35,15 @@ class Connection : public Pollable {
     handler_ = handler;
   }
 
+  /// -1: the connection has no socket whose packets are its frames.
+  [[nodiscard]] virtual int socket() const noexcept { return -1; }
+  /// See Channel::set_priority(). A connection that gets its socket later calls apply_priority() then.
+  void set_priority(std::uint32_t priority) {
+    priority_ = priority;
+    apply_priority();
+  }
+  [[nodiscard]] std::uint32_t priority() const noexcept { return priority_; }
+
   // ---- Calls of the user: they neither call back nor block.
   virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
@@ -47,10 +59,18 @@ class Connection : public Pollable {
 
  protected:
   Connection(std::string peer, ChannelHandler* handler) : peer_(std::move(peer)), handler_(handler) {}
+  /// Gives the connection's socket its priority().
+  void apply_priority() const noexcept {
+    if (priority_ == 0 || socket() < 0) return;
+    (void)::setsockopt(socket(), SOL_SOCKET, SO_PRIORITY, &priority_, sizeof priority_);
+  }
 
   std::string peer_;
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
+
+ private:
+  std::uint32_t priority_ = 0;  // 0: the system's own
 };
 
 class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection> {
@@ -60,6 +80,7 @@ class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection>
   /// Goes on with `other`. The earlier connection was handed_on(), and gets no further calls.
   void go_on_with(std::shared_ptr<Connection> other) {
     other->set_turn_share(own().turn_share());
+    other->set_priority(own().priority());
     replace(std::move(other));
   }
 };

@@ -44,6 +44,9 @@ class ForwardingChannel : public Channel, public Besides... {
   void set_turn_share(std::shared_ptr<TurnShare> share) override {
     if constexpr (requires(Connection& c) { c.set_turn_share(share); }) connection_->set_turn_share(std::move(share));
   }
+  void set_priority(std::uint32_t priority) override {
+    if constexpr (requires(Connection& c) { c.set_priority(priority); }) connection_->set_priority(priority);
+  }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }

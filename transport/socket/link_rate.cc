@@ -37,17 +37,6 @@ bool has_address(const ifaddrs& one, const std::string& address) {
   return ::inet_ntop(family, bytes, text.data(), text.size()) != nullptr && address == text.data();
 }
 
-/// Returns an empty name if no interface has the address.
-std::string interface_with(const std::string& address) {
-  ifaddrs* raw = nullptr;
-  if (::getifaddrs(&raw) != 0) return {};
-  const std::unique_ptr<ifaddrs, FreeInterfaces> list(raw);
-  for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
-    if (has_address(*one, address)) return one->ifa_name;
-  }
-  return {};
-}
-
 class Ethtool {
  public:
   explicit Ethtool(std::string interface)
@@ -97,8 +86,18 @@ std::uint64_t megabits_of(Ethtool& ethtool) {
 
 }  // namespace
 
+std::string interface_of(const std::string& address) {
+  ifaddrs* raw = nullptr;
+  if (::getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, FreeInterfaces> list(raw);
+  for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
+    if (has_address(*one, address)) return one->ifa_name;
+  }
+  return {};
+}
+
 std::uint64_t link_rate_of(const std::string& address) {
-  const std::string interface = interface_with(address);
+  const std::string interface = interface_of(address);
   if (interface.empty()) return 0;
   Ethtool ethtool(interface);
   return has_wire(ethtool) ? megabits_of(ethtool) * 1'000'000 : 0;

@@ -87,6 +87,7 @@ bool TcpConnection::start_connecting(const SocketAddress& address) {
     connect_error_ = errno;
     return false;
   }
+  apply_priority();
   connect_error_ = bind_source(socket_.get(), address.family(), core_.settings());
   if (connect_error_ != 0) return false;
   if (::connect(socket_.get(), address.get(), address.bytes) != 0 && errno != EINPROGRESS) {

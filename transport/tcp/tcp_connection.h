@@ -51,8 +51,7 @@ class TcpConnection final : public Connection {
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
   [[nodiscard]] std::optional<SealedLink> sealed() const override;
-  /// -1: there is none.
-  [[nodiscard]] int socket() const noexcept { return socket_.get(); }
+  [[nodiscard]] int socket() const noexcept override { return socket_.get(); }
 
   // ---- Calls of the core (Pollable)
   void mark(std::uint32_t events) override;

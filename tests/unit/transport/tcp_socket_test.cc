@@ -38,6 +38,34 @@ TEST(TcpSocket, SendsALastPacketThatIsLostAgainSoonerThanLinuxDoesByItself) {
   EXPECT_LT(delay_us, patience_us) << "else the sender takes a late acknowledgement for a loss";
 }
 
+int sockets_with_priority(int wanted) {
+  int count = 0;
+  for (int socket = 3; socket < 1024; ++socket) {
+    int priority = -1;
+    socklen_t bytes = sizeof priority;
+    count += ::getsockopt(socket, SOL_SOCKET, SO_PRIORITY, &priority, &bytes) == 0 && priority == wanted ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(TcpSocket, HasThePriorityOfItsChannelOnceItIsOpenOrEarlier) {
+  constexpr std::uint32_t kPriority = 5;  // the system takes numbers up to 6 from everyone
+  TcpTransport transport;
+  PeerAcceptor acceptor;
+  const auto listener = transport.listen({"127.0.0.1", 0}, acceptor);
+  ASSERT_TRUE(listener);
+  Peer early;
+  early.channel = transport.connect({"localhost", (*listener)->local().port}, early, 10s);
+  early.channel->set_priority(kPriority);  // the name is not looked up yet, so there is no socket
+  EXPECT_EQ(sockets_with_priority(kPriority), 0);
+  const auto opened = [&] { return early.opened && acceptor.peers.size() == 1; };
+  for (const TimePoint end = Clock::now() + 10s; !opened() && Clock::now() < end;) transport.poll(1ms);
+  ASSERT_TRUE(opened());
+  EXPECT_EQ(sockets_with_priority(kPriority), 1);
+  acceptor.peers.front()->channel->set_priority(kPriority);
+  EXPECT_EQ(sockets_with_priority(kPriority), 2);
+}
+
 /// Runs on a thread with a network namespace of its own, and changes the queue of this namespace's loopback.
 void send_through_a_queue_that_drops() {
   const auto run = [](const char* command) { return std::system(command) == 0; };  // NOLINT(cert-env33-c)
