@@ -125,6 +125,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
   if (auto ok = daemon->load_identity(); !ok) return std::unexpected(ok.error());
   if (auto ok = check_transport_settings(settings); !ok) return std::unexpected(ok.error());
   warn_about_memory(settings.memory);
+  auto shares = LinkShares::open(settings);
+  if (!shares) return std::unexpected(shares.error());
+  daemon->link_shares_ = std::move(*shares);
   if (auto ok = daemon->start_workers(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_http(); !ok) return std::unexpected(ok.error());
@@ -203,6 +206,7 @@ Status Daemon::start_workers() {
                               .changed = changed_,
                               .late_ranks = settings_.late_ranks,
                               .traced_segments_max = TraceRecorder::segments_max_of_worker(settings_.workers),
+                              .link_classes = link_shares_ ? link_shares_->classes() : nullptr,
                               .on_straggler = [this](const StragglerNotice& notice) { straggler_log_.note(notice); }};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
@@ -456,6 +460,7 @@ DaemonStatus Daemon::status() const {
                                 .dpdk = settings_.transport == "dpdk"},
                       .front_door = front_door_ ? front_door_->counts() : FrontDoorCounts{},
                       .tenants = tenants_.counts(),
+                      .links = link_shares_ ? link_shares_->counts() : LinkShareCounts{},
                       .http = http_->door().counts(),
                       .http_connections = http_->door().count(),
                       .has_key = keys_.current() != nullptr,

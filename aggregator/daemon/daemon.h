@@ -20,6 +20,7 @@
 #include "aggregator/daemon/dpdk_network.h"
 #include "aggregator/daemon/front_door.h"
 #include "aggregator/daemon/key_ring.h"
+#include "aggregator/daemon/link_shares.h"
 #include "aggregator/daemon/manager_link.h"
 #include "aggregator/daemon/rdma_door.h"
 #include "aggregator/daemon/settings.h"
@@ -104,9 +105,10 @@ class Daemon {
   bool shutting_down_ = false;
   std::atomic<bool> up_{false};  // all threads run: pages may ask them
   std::atomic<bool> shut_down_{false};
-  const VerbsModule* verbs_ = nullptr;  // set over RDMA
-  std::unique_ptr<DpdkNetwork> dpdk_;   // set over DPDK
-  StragglerLog straggler_log_;          // outlives the workers, which call it
+  const VerbsModule* verbs_ = nullptr;       // set over RDMA
+  std::unique_ptr<DpdkNetwork> dpdk_;        // set over DPDK
+  StragglerLog straggler_log_;               // outlives the workers, which call it
+  std::unique_ptr<LinkShares> link_shares_;  // set if the links have shares
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   // A door ends before the workers to which it hands connections. One of the three doors is set, or none over DPDK with
   // one worker, which listens itself.

@@ -54,13 +54,29 @@ std::string address_towards(const std::string& host) {
   return routed ? text_of(own) : std::string();
 }
 
+/// Returns the address, or the one that stands for all addresses.
+std::string one_address(const std::string& address, const std::string& manager_url) {
+  const bool any = address.empty() || address == "0.0.0.0" || address == "::";
+  return any ? address_towards(host_in(manager_url)) : address;
+}
+
 }  // namespace
+
+std::vector<InterfaceRate> interfaces_of(const std::vector<std::string>& addresses, const std::string& manager_url) {
+  std::vector<InterfaceRate> list;
+  for (const std::string& listed : addresses) {
+    InterfaceRate one{.address = one_address(listed, manager_url)};
+    one.interface = transport::interface_of(one.address);
+    one.rate = transport::link_rate_of(one.address);
+    if (std::ranges::find(list, one.interface, &InterfaceRate::interface) == list.end()) list.push_back(one);
+  }
+  return list;
+}
 
 std::uint64_t line_rate_of(const std::vector<std::string>& addresses, const std::string& manager_url) {
   std::uint64_t all = 0;
   for (const std::string& address : addresses) {
-    const bool any = address.empty() || address == "0.0.0.0" || address == "::";
-    const std::uint64_t rate = transport::link_rate_of(any ? address_towards(host_in(manager_url)) : address);
+    const std::uint64_t rate = transport::link_rate_of(one_address(address, manager_url));
     if (rate == 0) return 0;
     all = std::min(all + rate, kLinkRateMax);
   }

@@ -12,6 +12,7 @@
 #include "aggregator/daemon/command_line.h"
 #include "aggregator/daemon/daemon.h"
 #include "aggregator/daemon/files.h"
+#include "aggregator/daemon/link_shares.h"
 #include "aggregator/daemon/transport_checks.h"
 #include "service-kit/log_formatter.h"
 #include "service-kit/notify.h"
@@ -96,6 +97,7 @@ Status check_start(const Settings& settings) {
       if (auto ok = service::check_listen("listen", listen); !ok) return ok;
     }
   }
+  if (auto ok = check_link_shares(settings); !ok) return ok;
   if (auto ok = service::check_listen("http_listen", settings.http_listen); !ok) return ok;
   if (auto ok = service::check_writable_file("ready_file", settings.ready_file); !ok) return ok;
   // Leave out the state file: if it cannot be written, a start only warns. Check the ports last, as only they depend on

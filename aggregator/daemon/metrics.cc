@@ -370,6 +370,14 @@ void add_tenants(MetricPage& page, const TenantCounts& counts) {
   page.add(refused(TenantLimit::joins_per_second), {"joins_per_second"});
 }
 
+void add_links(MetricPage& page, const LinkShareCounts& counts) {
+  page.gauge("link_classes", "Classes of tenants on the links now, with link_shares.", counts.classes.classes);
+  page.gauge("link_class_sharers", "Tenants now that share another tenant's class, because all classes are in use.",
+             counts.classes.sharing);
+  page.counter("link_class_refusals_total", "Changes of the links' classes that the kernel has refused.",
+               counts.refusals);
+}
+
 void add_http(MetricPage& page, const DaemonStatus& status) {
   page.gauge("http_connections", "HTTP connections now.", status.http_connections);
   page.counter("http_connections_accepted_total", "HTTP connections that came.", status.http.accepted);
@@ -412,6 +420,7 @@ MetricPage metrics_page(const DaemonStatus& status) {
   add_front_door(page, status.front_door);
   add_reasons(page, status);
   add_tenants(page, status.tenants);
+  add_links(page, status.links);
   add_http(page, status);
   add_manager(page, status);
   return page;

@@ -39,6 +39,8 @@ struct Settings {
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
   std::uint64_t line_rate = 0;  // in bits per second; 0: the interfaces' rate
+  std::string link_shares = "off";
+  std::string link_shares_parent;  // a class's handle; empty: the root of each interface
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
   std::uint32_t tenant_connections_max = 8192;  // 0: no limit, as in the two settings below

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "aggregator/daemon/settings.h"
+#include "aggregator/daemon/traffic_control.h"
 #include "tributary/protocol/frame.h"
 #include "tributary/protocol/link_rate.h"
 #include "tributary/protocol/link_secret.h"
@@ -39,6 +40,10 @@ Status check_url(std::string_view url) {
 Status check_security(std::string_view security) {
   if (auto ok = parse_packet_security(security); !ok) return wrong(ok.error().message);
   return {};
+}
+Status check_class(std::string_view handle) {
+  if (handle.empty() || parse_class_handle(handle)) return {};
+  return wrong("it is no handle of a class, such as 1:10");
 }
 Status check_cores(std::string_view cores) {
   if (cores.find_first_not_of("0123456789,") == std::string_view::npos) return {};
@@ -241,6 +246,14 @@ std::vector<Field> make_fields() {
       rate("line_rate", &S::line_rate, kLinkRateMax,
            "The rate of the network interfaces, for the planner. 0bit/s: the rate that their drivers tell, else the "
            "rate in the topology."),
+      choice(
+          "link_shares", &S::link_shares, {"off", "kernel"},
+          "With transport tcp: the kernel divides what leaves by the interfaces of listen among the tenants, by their "
+          "weights (kernel). It needs CAP_NET_ADMIN, and the rate of the interfaces."),
+      text("link_shares_parent", &S::link_shares_parent, "major:minor, hexadecimal, as tc writes it; or empty",
+           "The class of a queueing discipline of your own below which link_shares divides. Empty: the root of each "
+           "interface.",
+           check_class),
       count("unjoined_max", &S::unjoined_max, 1, 65536,
             "The most connections that have not shown a token yet; a further connection displaces the oldest."),
       count("connections_max", &S::connections_max, 16, 1U << 20, "The most connections of each worker."),

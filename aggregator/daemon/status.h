@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aggregator/daemon/front_door.h"
+#include "aggregator/daemon/link_shares.h"
 #include "aggregator/daemon/manager_link.h"
 #include "aggregator/daemon/worker_thread.h"
 #include "service-kit/http/http_door.h"
@@ -31,6 +32,7 @@ struct DaemonStatus {
   ShownTransports shown{};
   FrontDoorCounts front_door;
   TenantCounts tenants;
+  LinkShareCounts links{};
   service::HttpDoorCounts http;
   std::uint64_t http_connections = 0;  // connections that are open now
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;

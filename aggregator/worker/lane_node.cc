@@ -128,7 +128,7 @@ void LaneNode::connect_parent(const TokenChain& tokens) {
   TRIBUTARY_ASSERT(!tokens.empty() && parent_ == nullptr, "{} connects to its parent with {} tokens", name(),
                    tokens.size());
   parent_ = worker_.transport_.connect({claims_.parent_host, claims_.parent_port}, *this, worker_.settings_.join_limit);
-  parent_->set_turn_share(worker_.share_of(claims_));
+  worker_.give_share(*parent_, claims_);
   parent_->send_copy(header(FrameType::join), encode_join(tokens, worker_.settings_.name));
   if (const auto claims = read_claims(tokens.front())) parent_name_ = claims->aggregator;
 }

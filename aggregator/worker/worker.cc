@@ -170,7 +170,7 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   auto node = node_for(verified, session.channel().shares_memory());
   if (!node) return refuse(session, node.error());
   if (auto ok = (*node)->add(session, verified); !ok) return refuse(session, ok.error());
-  session.channel().set_turn_share(share_of(verified.claims));
+  give_share(session.channel(), verified.claims);
   ++metrics_.joins_accepted;
 }
 
@@ -228,17 +228,23 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified,
   return node;
 }
 
-std::shared_ptr<transport::TurnShare> Worker::share_of(const TokenClaims& claims) {
+void Worker::give_share(transport::Channel& channel, const TokenClaims& claims) {
   // No tenant's name has a blank.
   const std::string party = claims.tenant.empty() ? "group " + std::to_string(claims.group) : claims.tenant;
-  std::weak_ptr<transport::TurnShare>& known = shares_[party];
-  auto share = known.lock();
+  PartyShares& known = shares_[party];
+  auto share = known.turns.lock();
   if (share) {
     share->set_weight(claims.weight);
   } else {
-    known = share = std::make_shared<transport::TurnShare>(claims.weight, parties_);
+    known.turns = share = std::make_shared<transport::TurnShare>(claims.weight, parties_);
   }
-  return share;
+  channel.set_turn_share(std::move(share));
+  if (!settings_.link_classes) return;
+  if (!known.link_class || known.weight != claims.weight) {
+    known.link_class = settings_.link_classes->enter(party, claims.weight);
+    known.weight = claims.weight;
+  }
+  channel.set_priority(known.link_class->priority());
 }
 
 void Worker::note_changed(const transport::Channel& channel, const std::string& lane, const Error& error) const {
@@ -275,7 +281,7 @@ void Worker::tick(transport::TimePoint now) {
     return true;
   });
   std::erase_if(sessions_, [&](const auto& entry) { return entry.first->clearable(now); });
-  std::erase_if(shares_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(shares_, [](const auto& entry) { return entry.second.turns.expired(); });
   const auto over = [](const auto& entry) { return entry.first->over(); };
   leaving_ = static_cast<std::size_t>(std::ranges::count_if(sessions_, over));
 }

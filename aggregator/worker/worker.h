@@ -15,6 +15,7 @@
 
 #include "aggregator/worker/changed_records.h"
 #include "aggregator/worker/lane_lag.h"
+#include "aggregator/worker/link_classes.h"
 #include "aggregator/worker/tenant_limits.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
@@ -55,6 +56,7 @@ struct WorkerSettings {
   std::shared_ptr<ChangedRecords> changed{};                  // where to note changed records; nullptr: nowhere
   bool late_ranks = true;                                     // looks for late children
   std::uint32_t traced_segments_max = 65536;                  // most moments of segments that a trace keeps
+  std::shared_ptr<LinkClasses> link_classes{};                // classes of the links; nullptr: the links have none
   /// Called on the worker's thread when a child becomes late, and when it is on time again. May be empty.
   std::function<void(const StragglerNotice&)> on_straggler{};
 };
@@ -231,8 +233,9 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] static Status check_seal(Session& session, const TokenClaims& claims);
   void refuse(Session& session, const Error& error);
   [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified, bool shared);
-  /// Returns the share of the claims' tenant in this worker's turns, or of the group if it has no tenant.
-  [[nodiscard]] std::shared_ptr<transport::TurnShare> share_of(const TokenClaims& claims);
+  /// Gives the channel its share of this worker's turns, and its class of the links: those of the claims' tenant, or of
+  /// the group if it has no tenant.
+  void give_share(transport::Channel& channel, const TokenClaims& claims);
   /// Notes the end of a connection of `lane` if its sealed bytes made no sense.
   void note_changed(const transport::Channel& channel, const std::string& lane, const Error& error) const;
   void remember_over(const LaneKey& key);
@@ -250,8 +253,13 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   WorkerTrace trace_;
   std::optional<transport::TimePoint> turn_time_;
-  /// Shares of this worker's turns by tenant, or by group. Their channels own them.
-  std::map<std::string, std::weak_ptr<transport::TurnShare>> shares_;
+  /// The shares of a tenant, or of a group without one.
+  struct PartyShares {
+    std::weak_ptr<transport::TurnShare> turns{};       // owned by the channels
+    std::shared_ptr<LinkClasses::Place> link_class{};  // set if the links have classes
+    std::uint32_t weight = 0;                          // with which link_class was asked for
+  };
+  std::map<std::string, PartyShares> shares_;
   const std::shared_ptr<transport::TurnParties> parties_ = std::make_shared<transport::TurnParties>();
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;

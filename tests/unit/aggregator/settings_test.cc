@@ -53,6 +53,16 @@ TEST(Settings, FlagsGoBeforeTheFile) {
   EXPECT_EQ(settings->name, "a");
 }
 
+TEST(Settings, SharesOfLinksAreOffUnlessAskedFor) {
+  EXPECT_EQ(read_settings("", "a.yaml", {})->link_shares, "off");
+  const auto settings = read_settings("link_shares: kernel\nlink_shares_parent: '1:10'\n", "a.yaml", {});
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->link_shares, "kernel");
+  EXPECT_EQ(settings->link_shares_parent, "1:10");
+  EXPECT_THAT(mistakes_in("link_shares: on\n"), HasSubstr("(allowed: off or kernel)"));
+  EXPECT_THAT(mistakes_in("link_shares_parent: root\n"), HasSubstr("it is no handle of a class, such as 1:10"));
+}
+
 TEST(Settings, AnUnknownKeyIsNamedWithFileAndLineAndWhatThereIs) {
   EXPECT_THAT(mistakes_in("name: a\nmemroy: 4GiB\n"),
               AllOf(HasSubstr("aggregator.yaml:2: memroy: there is no such setting; is 'memory' meant? (allowed: name, "
