@@ -12,15 +12,20 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Seconds kSoon{1}, kLasting{15};
+constexpr Seconds kSoon{1}, kLonger{5}, kLasting{15};
 constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says little
 // After a longer time between two looks, this thread stood still or got no core. It then cannot know how long another
 // process was late.
 constexpr Seconds kLookMax{0.15};
 constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
-constexpr double kSoonLimitLong = 0.45;                  // the first of these after kLongWaits long waits
-constexpr std::uint32_t kLongWaits = 2;
-constexpr std::chrono::milliseconds kLongWait{200};
+// The first of these after some waits. Each row is enough by itself.
+struct Repeated {
+  std::uint32_t waits, long_waits;
+  double soon_limit;
+};
+constexpr Repeated kAgain{.waits = 4, .long_waits = 2, .soon_limit = 0.45};
+constexpr Repeated kAgainAndAgain{.waits = 6, .long_waits = 3, .soon_limit = 0.3};
+constexpr std::chrono::milliseconds kWait{80}, kLongWait{200};
 constexpr std::chrono::milliseconds kLastingWait{1};  // shorter waits do not count in the mean over 15 s
 constexpr double kSoonEnd = 0.1, kLastingEnd = 0.05;  // parts below which it is on time again
 constexpr double kTimesTheNext = 8;
@@ -28,10 +33,10 @@ constexpr double kTimesAnother = 2;  // a late child is on time again if another
 
 }  // namespace
 
-void StragglerWatch::note_long_wait(Parts& parts, bool is_long) const noexcept {
-  if (is_long && !parts.in_long_wait) ++parts.long_waits;
-  if (!is_long && parts.soon < kSoonEnd) parts.long_waits = 0;
-  parts.in_long_wait = is_long;
+void StragglerWatch::note_wait(Parts::Waits& waits, bool now, bool low) noexcept {
+  if (now && !waits.now) ++waits.count;
+  if (!now && low) waits.count = 0;
+  waits.now = now;
 }
 
 void StragglerWatch::look(TimePoint now, std::uint64_t missing, std::chrono::nanoseconds alone) noexcept {
@@ -40,13 +45,16 @@ void StragglerWatch::look(TimePoint now, std::uint64_t missing, std::chrono::nan
   watched_ += since;
   // If many are missing, the few that have come were early.
   const bool few = static_cast<std::size_t>(std::popcount(missing)) <= std::max<std::size_t>(1, parts_.size() / 4);
-  const double soon = 1 - std::exp(-since / kSoon), lasting = 1 - std::exp(-since / kLasting);
+  const double soon = 1 - std::exp(-since / kSoon), longer = 1 - std::exp(-since / kLonger),
+               lasting = 1 - std::exp(-since / kLasting);
   for (std::size_t child = 0; child < parts_.size(); ++child) {
     const bool waits = few && (missing >> child & 1U) != 0;
     Parts& parts = parts_[child];
     parts.soon += soon * ((waits ? 1 : 0) - parts.soon);
     parts.lasting += lasting * ((waits && alone >= kLastingWait ? 1 : 0) - parts.lasting);
-    note_long_wait(parts, waits && alone >= kLongWait);
+    parts.longer += longer * ((waits && alone >= kWait ? 1 : 0) - parts.longer);
+    note_wait(parts.waits, waits && alone >= kWait, parts.soon < kSoonEnd);
+    note_wait(parts.long_waits, waits && alone >= kLongWait, parts.soon < kSoonEnd);
     TRIBUTARY_ASSERT(parts.soon >= 0 && parts.soon <= 1 && parts.lasting >= 0 && parts.lasting <= 1,
                      "child {} is late for {} and {} of the time", child, parts.soon, parts.lasting);
   }
@@ -62,9 +70,16 @@ void StragglerWatch::look(TimePoint now, std::uint64_t missing, std::chrono::nan
 
 std::optional<std::uint32_t> StragglerWatch::find_soon() const noexcept {
   const auto child = find(&Parts::soon);
-  if (!child) return std::nullopt;
-  const Parts& parts = parts_[*child];
-  return parts.soon >= (parts.long_waits >= kLongWaits ? kSoonLimitLong : kSoonLimit) ? child : std::nullopt;
+  return child && parts_[*child].soon >= soon_limit(*child) ? child : std::nullopt;
+}
+
+double StragglerWatch::soon_limit(std::uint32_t child) const noexcept {
+  if (!stands_out(child, &Parts::longer)) return kSoonLimit;
+  const Parts& parts = parts_[child];
+  for (const Repeated& row : {kAgainAndAgain, kAgain}) {
+    if (parts.waits.count >= row.waits || parts.long_waits.count >= row.long_waits) return row.soon_limit;
+  }
+  return kSoonLimit;
 }
 
 std::optional<std::uint32_t> StragglerWatch::find_lasting() const noexcept {
@@ -86,13 +101,17 @@ double StragglerWatch::part(std::uint32_t child) const noexcept {
   return std::max(parts_[child].soon, parts_[child].lasting);
 }
 
+bool StragglerWatch::stands_out(std::uint32_t child, double Parts::* mean) const noexcept {
+  for (std::uint32_t other = 0; other < parts_.size(); ++other) {
+    if (other != child && parts_[other].*mean * kTimesTheNext > parts_[child].*mean) return false;
+  }
+  return true;
+}
+
 /// Returns the child whose mean is much higher than every other child's.
 std::optional<std::uint32_t> StragglerWatch::find(double Parts::* mean) const noexcept {
-  const auto most = std::ranges::max_element(parts_, {}, mean);
-  for (auto other = parts_.begin(); other != parts_.end(); ++other) {
-    if (other != most && (*other).*mean * kTimesTheNext > (*most).*mean) return std::nullopt;
-  }
-  return static_cast<std::uint32_t>(most - parts_.begin());
+  const auto most = static_cast<std::uint32_t>(std::ranges::max_element(parts_, {}, mean) - parts_.begin());
+  return stands_out(most, mean) ? std::optional(most) : std::nullopt;
 }
 
 }  // namespace tributary::aggregator

@@ -8,9 +8,11 @@
 // with two or three children: while data flow, some child is always missing, each of them in turn. A late child stays
 // late until both means are low, or another child's are half as high, so that the answer does not flicker.
 //
-// The limit over a second is lower for a child whose waits are long: two long waits for the same child, one soon after
-// the other, are no chance. The mean over 15 seconds leaves out very short waits: in a full pipeline some child is
-// always the last by less than a millisecond, often the same one, and this costs nothing.
+// The limit over a second is lower for a child for which the others wait again and again: some long waits for the same
+// child, one soon after the other, are no chance. They are chance if other children had such waits, too: so a third mean
+// counts each child's longer waits over 5 seconds, and the lower limits hold only for a child that has eight times as
+// much of them as every other one. The mean over 15 seconds leaves out very short waits: in a full pipeline some child
+// is always the last by less than a millisecond, often the same one, and this costs nothing.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -32,13 +34,19 @@ class StragglerWatch {
   [[nodiscard]] double part(std::uint32_t child) const noexcept;
 
  private:
-  /// The part of the time that the lane waited for a child, over a second and over 15 seconds.
+  /// The parts of the time that the lane waited for a child, over a second and over 15 seconds.
   struct Parts {
     double soon = 0, lasting = 0;
-    std::uint32_t long_waits = 0;  // number of long waits since `soon` was low
-    bool in_long_wait = false;     // the last look was part of a long wait
+    double longer = 0;  // over 5 seconds, and only of longer waits
+    struct Waits {
+      std::uint32_t count = 0;  // number of waits of this length since `soon` was low
+      bool now = false;         // the last look was part of such a wait
+    };
+    Waits waits, long_waits;  // those of at least 0.08 s, and those of at least 0.2 s
   };
-  void note_long_wait(Parts& parts, bool is_long) const noexcept;
+  static void note_wait(Parts::Waits& waits, bool now, bool low) noexcept;
+  [[nodiscard]] double soon_limit(std::uint32_t child) const noexcept;
+  [[nodiscard]] bool stands_out(std::uint32_t child, double Parts::* mean) const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> find(double Parts::* mean) const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> find_soon() const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> find_lasting() const noexcept;
