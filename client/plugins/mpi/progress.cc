@@ -1,37 +1,27 @@
 #include "client/plugins/mpi/progress.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <limits>
 #include <thread>
 
 #include "client/plugins/mpi/mpi.h"
+#include "client/plugins/mpi/turns.h"
 
 namespace tributary::mpi {
 namespace {
 
-// MPI gets a turn after these times while this rank waits: soon at first, and then seldom. Eight ranks on two cores
-// lost a sixth of their rate with a turn in every 100 us.
-constexpr std::int64_t kTurnNanoseconds = 100'000;
-constexpr std::int64_t kTurnNanosecondsMax = 1'600'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-// A turn that takes longer than this has moved data, or has shared its core: the next turn comes soon.
-constexpr auto kBusyTurn = std::chrono::microseconds(20);
 // A tag that programs hardly use: the smallest upper bound that MPI allows. A match would do no harm.
 constexpr int kTag = 32767;
 
 thread_local bool turns_here = false;
-thread_local std::int64_t pause_here = kTurnNanoseconds;
+thread_local Turns turns;
 
 /// Turns MPI, unless the wait has only begun. Returns the time until the next turn.
 std::int64_t turn_and_pause(void* /*context*/, std::int64_t waited) {
   if (!turns_here) return kNever;
-  const auto begin = std::chrono::steady_clock::now();
-  if (waited != 0) turn_mpi();
-  const bool soon = waited == 0 || std::chrono::steady_clock::now() - begin > kBusyTurn;
-  pause_here = soon ? kTurnNanoseconds : std::min(2 * pause_here, kTurnNanosecondsMax);
-  return pause_here;
+  return waited == 0 ? turns.begin() : turns.run(&turn_mpi);
 }
 
 }  // namespace
@@ -73,7 +63,7 @@ void run_and_turn_mpi(const std::function<void()>& work) {
   });
   while (!done.load(std::memory_order_acquire)) {
     turn_mpi();
-    std::this_thread::sleep_for(std::chrono::nanoseconds(kTurnNanoseconds));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(Turns::kPauseNanoseconds));
   }
   worker.join();
 }
