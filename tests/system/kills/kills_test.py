@@ -75,7 +75,7 @@ class Training:
         while not condition():
             ended = any(process.poll() is not None for process in self.processes)
             if ended or time.monotonic() > end:
-                self.test.fail(f"{'a rank ended before' if ended else 'this did not come true:'} {what}\n{self.log.read_text()[-5000:]}")
+                self.test.fail(f"{'a rank ended before' if ended else 'this did not come true:'} {what}\n{self.log.read_text()[-5000:]}\n{self.test.daemons()}")
             time.sleep(0.02)  # how often to look; no result depends on it
 
     def wait_for_steps(self, what: str) -> None:
@@ -103,6 +103,18 @@ class Kills(Framework):
         """Returns the command of each process to start: mpirun starts the ranks itself."""
         program = [str(self.python), "-B", str(Path(__file__).with_name("train.py")), self.framework, *arguments]
         return [[*self.mpirun, *program]] if self.mpirun else [program] * RANKS
+
+    def daemons(self) -> str:
+        """Returns what the manager says about the group and its aggregators, and the ends of the daemons' logs."""
+        text = ""
+        for command in ("groups", "aggregators"):
+            shown = subprocess.run([self.build / "client/cli/tributary", command, "-o", "yaml"], capture_output=True, text=True,
+                                   env={**os.environ, **self.over_trees(0)})
+            text += f"{command}: {shown.stdout}{shown.stderr}\n"
+        for service in self.cluster.services.values():
+            ended = service.process.poll() if service.process else None
+            text += f"{service.name}, {'running' if ended is None else f'exit code {ended}'}:\n{service.log_tail(30)}\n"
+        return text
 
     def test_a_training_ends_with_the_bits_of_an_undisturbed_one(self) -> None:
         from demo_cluster import AGGREGATORS
