@@ -46,7 +46,8 @@ std::uint32_t burst_of(const SharedLink& link) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX));
 }
 
-/// A name that one process of this network can bind at a time, until it ends.
+/// Takes the interface for this process, by a name that only one process of this network can bind; the system frees the
+/// name when the process ends.
 Result<transport::OwnedDescriptor> claim(const std::string& interface) {
   transport::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -80,6 +81,20 @@ Result<std::vector<SharedLink>> links_of(const Settings& settings, TrafficContro
     links.push_back(std::move(link));
   }
   return links;
+}
+
+struct OpenedLinks {
+  TrafficControl control;
+  std::vector<SharedLink> links;
+};
+
+Result<OpenedLinks> open_links(const Settings& settings) {
+  if (!may_administer()) return refuse(kNoRight);
+  auto control = TrafficControl::open();
+  if (!control) return refuse(control.error().message);
+  auto links = links_of(settings, *control);
+  if (!links) return std::unexpected(links.error());
+  return OpenedLinks{std::move(*control), std::move(*links)};
 }
 
 std::uint32_t parent_of(const Settings& settings) {
@@ -137,13 +152,11 @@ HtbClass party_class(const SharedLink& link, std::uint32_t handle, std::uint32_t
 
 Status check_link_shares(const Settings& settings) {
   if (settings.link_shares == "off" || settings.transport != "tcp") return {};
-  if (!may_administer()) return refuse(kNoRight);
-  auto control = TrafficControl::open();
-  if (!control) return refuse(control.error().message);
-  const auto links = links_of(settings, *control);
-  if (!links) return std::unexpected(links.error());
-  for (const SharedLink& link : *links) {
-    if (const auto ok = earlier_life_on(*control, link, parent_of(settings)); !ok) return std::unexpected(ok.error());
+  auto opened = open_links(settings);
+  if (!opened) return std::unexpected(opened.error());
+  for (const SharedLink& link : opened->links) {
+    const auto ok = earlier_life_on(opened->control, link, parent_of(settings));
+    if (!ok) return std::unexpected(ok.error());
   }
   return {};
 }
@@ -155,13 +168,10 @@ Result<std::unique_ptr<LinkShares>> LinkShares::open(const Settings& settings) {
                  settings.transport);
     return nullptr;
   }
-  if (!may_administer()) return refuse(kNoRight);
-  auto control = TrafficControl::open();
-  if (!control) return refuse(control.error().message);
-  auto links = links_of(settings, *control);
-  if (!links) return std::unexpected(links.error());
-  std::unique_ptr<LinkShares> shares(new LinkShares(std::move(*control), parent_of(settings)));
-  for (const SharedLink& link : *links) {
+  auto opened = open_links(settings);
+  if (!opened) return std::unexpected(opened.error());
+  std::unique_ptr<LinkShares> shares(new LinkShares(std::move(opened->control), parent_of(settings)));
+  for (const SharedLink& link : opened->links) {
     auto claimed = claim(link.interface);
     if (!claimed) return std::unexpected(claimed.error());
     shares->claims_.push_back(std::move(*claimed));

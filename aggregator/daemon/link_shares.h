@@ -44,8 +44,8 @@ struct LinkShareCounts {
   std::uint64_t refusals = 0;  // changes that the kernel has refused
 };
 
-/// Says what to do with the qdiscs of an interface so that ours is at `parent`: true if one of an earlier life of this
-/// daemon must be removed first. Errc::bad_config: another qdisc is there, and stays.
+/// Returns true if the qdisc at `parent` is one that an earlier life of this daemon has left, and that must be removed;
+/// false if the place is free. Errc::bad_config: another qdisc is there, and stays.
 [[nodiscard]] Result<bool> earlier_life(const std::vector<Qdisc>& found, std::uint32_t parent,
                                         const std::string& interface);
 /// Returns the classes of one link: the whole, the default class, and a party's class with this weight.
