@@ -1,5 +1,5 @@
 #pragma once
-// When MPI gets a turn while this rank waits for libtributary: soon at first, and then seldom.
+// When MPI gets a turn while this rank waits for libtributary: seldom, but soon again once a turn has moved data.
 #include <time.h>
 
 #include <algorithm>
@@ -8,14 +8,16 @@
 namespace tributary::mpi {
 
 /// The pauses between the turns of one thread. Eight ranks on two cores lost a sixth of their rate with a turn in every
-/// 100 us.
+/// 100 us, and a fifth of it in calls of 700 us whose first turn came after 100 us. So a wait begins with the pause that
+/// the wait before it has learned: a program without messages in flight while it waits has a turn in every 1.6 ms, and
+/// one with such messages soon has a turn in every 100 us.
 class Turns {
  public:
   static constexpr std::int64_t kPauseNanoseconds = 100'000;
   static constexpr std::int64_t kPauseNanosecondsMax = 1'600'000;
 
   /// Returns the pause before the first turn of a wait.
-  std::int64_t begin() noexcept { return pause_ = kPauseNanoseconds; }
+  [[nodiscard]] std::int64_t begin() const noexcept { return pause_; }
   /// Runs a turn, and returns the pause before the next one: short if the turn has moved data.
   template <class Turn>
   std::int64_t run(const Turn& turn) {

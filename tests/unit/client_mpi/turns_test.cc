@@ -43,12 +43,20 @@ TEST(Turns, OfARankThatSharesItsCoreAreSeldomToo) {
   EXPECT_GT(longest, 100'000);
 }
 
-TEST(Turns, FollowSoonWhenOneHasMovedDataOrAWaitBegins) {
+TEST(Turns, FollowSoonWhenOneHasMovedData) {
   Turns turns;
-  turns.begin();
+  turns.run(&nothing);
   turns.run(&nothing);
   EXPECT_EQ(turns.run(&move_data), 100'000);
-  turns.run(&nothing);
+  EXPECT_EQ(turns.run(&nothing), 200'000);
+}
+
+TEST(Turns, OfAWaitBeginWithThePauseOfTheWaitBefore) {
+  Turns turns;
+  EXPECT_EQ(turns.begin(), 100'000);
+  for (int turn = 0; turn < 5; ++turn) turns.run(&nothing);
+  EXPECT_EQ(turns.begin(), 1'600'000);
+  turns.run(&move_data);
   EXPECT_EQ(turns.begin(), 100'000);
 }
 
