@@ -265,7 +265,7 @@ void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   if (!message.body.empty()) {
     const LaneFailure failure = decode_lane_failure(message.body);
-    lost_.note(failure.aggregator);
+    lost_.note(failure);
     if (state_ != State::joining) return;
     if (message.value == kCannotJoin) {  // for good: every new tree would fail in the same way, at the cost of a pause
       search_.hopeless = true;
@@ -306,6 +306,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
   state_ = State::in_network;
   if (std::exchange(initial_, false)) own_absence_.begin(now_);
   search_.why_not.clear();
+  lost_.found_trees();
   retry_delay_ = settings_.retry_first;
   output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = next_operation_});
 }
@@ -313,7 +314,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
 void Coordinator::on_lane_failed(const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   const LaneFailure failure = decode_lane_failure(message.body);
-  lost_.note(failure.aggregator);  // in every state: if the request is already under way, the next request carries it
+  lost_.note(failure);  // in every state: if the request is already under way, the next request carries it
   const std::string reason = coded(Reason::lane_broken, failure.reason);
   if (state_ == State::joining || state_ == State::proposing) return abandon(reason);
   if (state_ == State::in_network) lose_tree(reason);

@@ -36,6 +36,33 @@ TEST(LostAggregators, ALossDuringARequestIsReportedLater) {
   EXPECT_THAT(lost.untold(), ElementsAre("b"));
 }
 
+TEST(LostAggregators, AnAggregatorThatRefusesAJoinForAMomentIsNotLost) {
+  LostAggregators lost;
+  lost.note(LaneFailure{"a", coded(Reason::lane_ended, "lane 0 has ended")});
+  lost.note(LaneFailure{"a", coded(Reason::draining, "it takes no new lanes")});
+  EXPECT_FALSE(lost.any_untold());
+  lost.note(LaneFailure{"a", coded(Reason::aggregator_lost, "it closed the connection")});
+  EXPECT_THAT(lost.untold(), ElementsAre("a"));
+}
+
+TEST(LostAggregators, AnAggregatorIsAvoidedAfterManyRefusalsForWantOfMemory) {
+  const LaneFailure full{"a", coded(Reason::no_memory, "it has 1 of 2 bytes left")};
+  LostAggregators lost;
+  const auto refuse = [&](int trees) {
+    for (int i = 0; i < trees; ++i) {
+      lost.forget_told();
+      for (int rank = 0; rank < 16; ++rank) lost.note(full);
+    }
+  };
+  refuse(7);
+  EXPECT_FALSE(lost.any_untold()) << "an earlier lane may still be sending its last frames";
+  lost.found_trees();
+  refuse(7);
+  EXPECT_FALSE(lost.any_untold());
+  refuse(1);
+  EXPECT_THAT(lost.untold(), ElementsAre("a"));
+}
+
 TEST(LostAggregators, AfterALostAnswerTheyAreReportedAgain) {
   LostAggregators lost;
   lost.note("a");
