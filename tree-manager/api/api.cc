@@ -207,12 +207,13 @@ void Api::add_routes() {
 
 void Api::add_administration_routes() {
   add("POST", "/v1/tokens", kSmallBody, [this](const Call& call) {
-    return make_token(authenticator_, *call.caller.identity, call.body, settings_.unix_seconds());
+    return make_token(authenticator_, *call.caller.identity, call.body, settings_.unix_seconds(), call.notes.object);
   });
   add("POST", "/v1/tokens/renew", kSmallBody,
       [this](const Call& call) { return renew_token(authenticator_, call.caller.claims, settings_.unix_seconds()); });
-  add("POST", "/v1/tokens/revoke", kSmallBody,
-      [this](const Call& call) { return revoke_token(authenticator_, call.body, settings_.unix_seconds()); });
+  add("POST", "/v1/tokens/revoke", kSmallBody, [this](const Call& call) {
+    return revoke_token(authenticator_, call.body, settings_.unix_seconds(), call.notes.object);
+  });
   add("GET", "/v1/tokens/revoked", 0, [this](const Call&) { return list_revoked(authenticator_); });
   add("GET", "/v1/tenants", 0, [](const Call& call) { return list_tenants(*call.cluster, *call.caller.identity); });
   add("PUT", "/v1/tenants/{name}", kSmallBody,
@@ -224,8 +225,9 @@ void Api::add_administration_routes() {
         !settings_.reads_need_token || settings_.tenants_read_all || call.caller.identity->roles != Roles(Role::tenant);
     return list_reservations(*call.cluster, all ? nullptr : &call.caller.identity->tenant);
   });
-  add("POST", "/v1/reservations", kReservationBody,
-      [this](const Call& call) { return make_reservation(*call.cluster, call.body, settings_.unix_seconds()); });
+  add("POST", "/v1/reservations", kReservationBody, [this](const Call& call) {
+    return make_reservation(*call.cluster, call.body, settings_.unix_seconds(), call.notes.object);
+  });
   add("DELETE", "/v1/reservations/{name}", kSmallBody,
       [](const Call& call) { return delete_reservation(*call.cluster, call.parameters[0]); });
 }
@@ -348,7 +350,8 @@ std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
 
 /// Counts the reason of a refusal, and writes the call to the audit log. The log leaves out calls that change nothing,
 /// and renewals of leases, which come every few seconds.
-void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal) const {
+void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const RouteNotes& notes) const {
+  const Refusal& refusal = notes.no_trees;
   const bool changes = head.method != "GET" && !(reply.status == 200 && head.path.ends_with("/lease"));
   const bool refused = reply.status == 401 || reply.status == 403;
   const ErrorInReply error = error_in(reply);
@@ -358,6 +361,7 @@ void Api::record(const HttpHead& head, const Proof& caller, const HttpReply& rep
                           .from = head.remote_address,
                           .method = head.method,
                           .path = head.path,
+                          .object = notes.object,
                           .status = reply.status,
                           .why = refusal.code.empty() ? error.message : refusal.reason,
                           .code = refusal.code.empty() ? error.reason_code : refusal.code},
@@ -394,15 +398,15 @@ HttpReply Api::handle(const HttpHead& head, const std::string& body, const std::
   std::optional<HttpReply> refusal = refuse(found, caller, cluster.get());
   if (!refusal && cluster == nullptr && !found.route->access->own) refusal = no_leader_reply();
   HttpReply reply;
-  Refusal no_trees;
+  RouteNotes notes;
   try {
-    reply = refusal ? std::move(*refusal)
-                    : found.route->run({head, body, found.parameters, caller, no_trees, cluster.get()});
+    reply =
+        refusal ? std::move(*refusal) : found.route->run({head, body, found.parameters, caller, notes, cluster.get()});
   } catch (const std::exception& error) {
     spdlog::error("{} {} failed: {}", found.route->method, found.route->pattern, error.what());
     reply = error_reply(500, "the manager could not do this: " + std::string(error.what()));
   }
-  record(head, caller, reply, no_trees);
+  record(head, caller, reply, notes);
   metrics_->count(found.route->method + " " + found.route->pattern, reply.status,
                   std::chrono::steady_clock::now() - start);
   return reply;

@@ -42,6 +42,12 @@ struct ApiSettings {
   std::shared_ptr<const ClusterEvents> events{};           // the events of the cluster; nullptr: there are none
 };
 
+/// The notes of a route for the audit log.
+struct RouteNotes {
+  Refusal no_trees{};    // set by a route that gives a group no trees
+  std::string object{};  // what the request made or revoked, such as "group 7", where the path does not name it
+};
+
 class Api final : public HttpHandler {
  public:
   /// Returns the cluster of a manager that leads at this moment, else nullptr. Any thread may call it.
@@ -74,7 +80,7 @@ class Api final : public HttpHandler {
     const std::string& body;
     const Parameters& parameters;
     const Proof& caller;
-    Refusal& refusal;  // set by a route that gives a group no trees
+    RouteNotes& notes;
     Cluster* cluster;  // the same for the whole request, whoever leads meanwhile; nullptr only for rows with `own`
   };
   struct Route {
@@ -102,7 +108,7 @@ class Api final : public HttpHandler {
   [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller,
                                                       const Cluster& cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Proof& caller);
-  void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const Refusal& refusal = {}) const;
+  void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const RouteNotes& notes = {}) const;
   /// True if the caller may know of the groups of this tenant and job.
   [[nodiscard]] bool sees(const Proof& caller, const std::string& tenant, const std::string& job) const;
 

@@ -185,6 +185,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   if (!caller.old_secret) spec.owner = caller.name;
   const auto registered = call.cluster->register_aggregator(spec);
   if (!registered) return error_reply(registered.error());
+  call.notes.object = "aggregator " + registered->name;
   return json_reply({{"name", registered->name},
                      {"incarnation", registered->incarnation},
                      {"lease_seconds", registered->lease_seconds},
@@ -228,7 +229,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = call.cluster->hear_fence(fence_seen); !ok) return error_reply(ok.error());
   if (load.changed_records != 0)
-    note_changed_records(*call.cluster, call.parameters[0], load.changed_records, call.refusal);
+    note_changed_records(*call.cluster, call.parameters[0], load.changed_records, call.notes.no_trees);
   const auto draining = call.cluster->renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
   const auto keys = call.cluster->signing().now();
@@ -251,7 +252,9 @@ HttpReply Api::create_group(const Call& call) {
     }
   }
   spec->owner = caller.tenant;
-  return granted(call.cluster->create_group(*spec), call.refusal);
+  const auto grant = call.cluster->create_group(*spec);
+  if (grant) call.notes.object = "group " + std::to_string(grant->descriptor.group);
+  return granted(grant, call.notes.no_trees);
 }
 
 HttpReply Api::list_groups(const Call& call) {
@@ -316,7 +319,7 @@ HttpReply Api::rebuild_group(const Call& call) {
   const auto failed = in.texts("failed", false);
   const bool in_use = in.flag("in_use", false);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  return granted(call.cluster->rebuild_group(*id, epoch, failed, in_use), call.refusal);
+  return granted(call.cluster->rebuild_group(*id, epoch, failed, in_use), call.notes.no_trees);
 }
 
 HttpReply Api::get_tokens(const Call& call) {

@@ -1,6 +1,7 @@
 #include "tree-manager/api/audit_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <spdlog/spdlog.h>
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr std::size_t kPathBytesMax = 128;
 constexpr std::size_t kWhyBytesMax = 320;
+constexpr std::size_t kObjectBytesMax = 200;
 
 Result<int> open_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -23,8 +25,26 @@ Result<int> open_file(const std::string& path) {
   return fail(Errc::bad_config, "the audit log " + path + " cannot be opened: " + std::strerror(errno));
 }
 
-/// The most bytes of a text: a character becomes at most six in JSON, and a line must stay below kLineBytesMax.
-std::string line_of(const AuditEntry& entry, std::int64_t now_s, std::uint64_t left_out) {
+/// True if the file ends in the beginning of a line: the disk was full, or the machine stopped. A file that this
+/// process may not read counts as whole.
+bool is_torn(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return false;
+  struct stat now{};
+  char last = '\n';
+  const bool has_text = ::fstat(file, &now) == 0 && S_ISREG(now.st_mode) && now.st_size > 0;
+  const bool read = has_text && ::pread(file, &last, 1, now.st_size - 1) == 1;
+  ::close(file);
+  return read && last != '\n';
+}
+
+std::string text_of(const json& line) {
+  return line.dump(-1, ' ', true, json::error_handler_t::replace) + '\n';
+}
+
+/// A character becomes at most six in JSON, so texts are cut. Only where almost every character becomes six, the line
+/// is still too long, and has no reason.
+std::string line_of(const AuditEntry& entry, std::int64_t now_s, std::uint64_t left_out, std::uint64_t lost) {
   json line = {{"time", now_s},
                {"who", entry.who != nullptr ? entry.who->name : ""},
                {"from", entry.from.substr(0, 64)},
@@ -35,11 +55,16 @@ std::string line_of(const AuditEntry& entry, std::int64_t now_s, std::uint64_t l
   if (entry.who != nullptr) line["role"] = to_string(entry.who->roles);
   if (entry.who != nullptr && !entry.who->tenant.empty()) line["tenant"] = entry.who->tenant;
   if (entry.who != nullptr && !entry.who->token_id.empty()) line["token"] = entry.who->token_id;
+  if (!entry.object.empty()) line["object"] = entry.object.substr(0, kObjectBytesMax);
   if (!entry.why.empty()) line["why"] = entry.why.substr(0, kWhyBytesMax);
   if (!entry.code.empty()) line["code"] = entry.code;
   if (left_out != 0) line["left_out"] = left_out;
-  std::string text = line.dump(-1, ' ', true, json::error_handler_t::replace);
-  text += '\n';
+  if (lost != 0) line["lost"] = lost;
+  std::string text = text_of(line);
+  if (text.size() > AuditLog::kLineBytesMax) {
+    line.erase("why");
+    text = text_of(line);
+  }
   return text;
 }
 
@@ -50,6 +75,8 @@ Result<std::unique_ptr<AuditLog>> AuditLog::open(const std::string& path) {
   if (!file) return std::unexpected(file.error());
   return std::unique_ptr<AuditLog>(new AuditLog(path, *file));
 }
+
+AuditLog::AuditLog(std::string path, int file) : path_(std::move(path)), file_(file), torn_(is_torn(path_)) {}
 
 AuditLog::~AuditLog() {
   ::close(file_);
@@ -65,15 +92,23 @@ void AuditLog::write(const AuditEntry& entry, std::int64_t now_s) {
     ++left_out_;
     return;
   }
-  const std::string line = line_of(entry, now_s, left_out_);
-  // One call writes a whole line: O_APPEND keeps lines of several writers apart.
-  if (::write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) {
+  if (append(line_of(entry, now_s, left_out_, lost_))) {
     left_out_ = 0;
-    complained_ = false;
+    lost_ = 0;
     return;
   }
-  if (!std::exchange(complained_, true))
-    spdlog::error("the audit log {} takes no line: {}", path_, std::strerror(errno));
+  if (++lost_ == 1) spdlog::error("the audit log {} takes no line: {}", path_, std::strerror(errno));
+}
+
+/// One call writes a whole line: O_APPEND keeps lines of several writers apart. A line follows no piece of another.
+bool AuditLog::append(const std::string& line) {
+  if (torn_ && ::write(file_, "\n", 1) != 1) return false;
+  torn_ = false;
+  const ssize_t written = ::write(file_, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return true;
+  torn_ = written > 0;
+  if (torn_) errno = ENOSPC;
+  return false;
 }
 
 Status AuditLog::reopen() {
@@ -81,6 +116,7 @@ Status AuditLog::reopen() {
   if (!file) return std::unexpected(file.error());
   const std::lock_guard lock(mutex_);
   ::close(std::exchange(file_, *file));
+  torn_ = is_torn(path_);
   return {};
 }
 

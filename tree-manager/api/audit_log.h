@@ -16,6 +16,7 @@ struct AuditEntry {
   std::string from;               // address
   std::string method;
   std::string path;
+  std::string object{};  // what the request made or revoked, where the path does not name it
   unsigned status = 0;
   std::string why;     // reason of a refusal
   std::string code{};  // word for the reason why a group got no trees
@@ -38,7 +39,8 @@ class AuditLog {
   [[nodiscard]] Status reopen();
 
  private:
-  AuditLog(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  AuditLog(std::string path, int file);
+  [[nodiscard]] bool append(const std::string& line);
 
   const std::string path_;
   std::mutex mutex_;  // guards all members below
@@ -46,7 +48,8 @@ class AuditLog {
   std::int64_t second_ = 0;
   std::uint32_t strangers_ = 0;  // lines about callers without a name in this second
   std::uint64_t left_out_ = 0;   // number of unwritten lines about callers without a name
-  bool complained_ = false;
+  std::uint64_t lost_ = 0;       // number of lines that the disk did not take
+  bool torn_ = false;            // the file ends in the beginning of a line
 };
 
 }  // namespace tributary::manager

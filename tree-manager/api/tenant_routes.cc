@@ -86,7 +86,7 @@ HttpReply list_reservations(const Cluster& cluster, const std::string* only) {
   return json_reply({{"reservations", std::move(list)}});
 }
 
-HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s) {
+HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s, std::string& object) {
   JsonInput in(body);
   Reservation wanted{.name = in.text("name"),
                      .tenant = in.text("tenant"),
@@ -117,7 +117,9 @@ HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64
     if (ok) answer = to_json(rules.reservations().at(name));
     return ok;
   });
-  return made ? json_reply(answer) : error_reply(made.error());
+  if (!made) return error_reply(made.error());
+  object = "reservation " + name;
+  return json_reply(answer);
 }
 
 HttpReply delete_reservation(Cluster& cluster, const std::string& name) {

@@ -14,7 +14,9 @@ namespace tributary::manager {
 [[nodiscard]] HttpReply delete_tenant(Cluster& cluster, const std::string& name);
 /// `only`: the tenant whose reservations are listed; nullptr: all are.
 [[nodiscard]] HttpReply list_reservations(const Cluster& cluster, const std::string* only);
-[[nodiscard]] HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s);
+/// `object` becomes the reservation's name for the audit log.
+[[nodiscard]] HttpReply make_reservation(Cluster& cluster, const std::string& body, std::int64_t now_s,
+                                         std::string& object);
 [[nodiscard]] HttpReply delete_reservation(Cluster& cluster, const std::string& name);
 
 }  // namespace tributary::manager

@@ -23,6 +23,12 @@ HttpReply signed_reply(const Authenticator& authenticator, const IdentityClaims&
                      {"renewable_until", claims.renewable_until}});
 }
 
+/// Returns for example "tenant alice of physics".
+std::string holder_of(const IdentityClaims& claims) {
+  const bool other_tenant = !claims.tenant.empty() && claims.tenant != claims.name;
+  return std::string(to_string(claims.role)) + " " + claims.name + (other_tenant ? " of " + claims.tenant : "");
+}
+
 Result<Scopes> scopes_in(const std::vector<std::string>& words) {
   if (words.empty()) return Scopes::all();
   Scopes scopes;
@@ -61,7 +67,7 @@ Result<IdentityClaims> claims_in(const std::string& body, std::int64_t now_s) {
 }  // namespace
 
 HttpReply make_token(const Authenticator& authenticator, const Identity& caller, const std::string& body,
-                     std::int64_t now_s) {
+                     std::int64_t now_s, std::string& object) {
   const auto claims = claims_in(body, now_s);
   if (!claims) return error_reply(claims.error());
   const bool higher = claims->role == Role::administrator || claims->role == Role::operator_;
@@ -69,7 +75,9 @@ HttpReply make_token(const Authenticator& authenticator, const Identity& caller,
     return error_reply(403, "the role " + to_string(caller.roles) + " may not make a token of the role " +
                                 std::string(to_string(claims->role)) + "; it takes administrator");
   }
-  return signed_reply(authenticator, *claims);
+  HttpReply reply = signed_reply(authenticator, *claims);
+  if (reply.status == 200) object = "token " + claims->id + ": " + holder_of(*claims);
+  return reply;
 }
 
 HttpReply renew_token(const Authenticator& authenticator, const IdentityClaims& claims, std::int64_t now_s) {
@@ -79,7 +87,7 @@ HttpReply renew_token(const Authenticator& authenticator, const IdentityClaims& 
   return signed_reply(authenticator, next);
 }
 
-HttpReply revoke_token(Authenticator& authenticator, const std::string& body, std::int64_t now_s) {
+HttpReply revoke_token(Authenticator& authenticator, const std::string& body, std::int64_t now_s, std::string& object) {
   JsonInput in(body);
   const std::string id = in.text("id");
   const auto until = static_cast<std::int64_t>(in.number("until", 0, kUnixSecondsMax, 0));
@@ -88,7 +96,9 @@ HttpReply revoke_token(Authenticator& authenticator, const std::string& body, st
   if (!ascii || !is_name(id)) return error_reply(400, "'id' is no token's id; `tributary token show` shows it");
   const std::int64_t last = now_s + kTokenSecondsMax;
   const auto ok = authenticator.revoke(id, until == 0 ? last : std::min(until, last), now_s);
-  return ok ? json_reply({{"done", true}}) : error_reply(ok.error());
+  if (!ok) return error_reply(ok.error());
+  object = "token " + id;
+  return json_reply({{"done", true}});
 }
 
 HttpReply list_revoked(const Authenticator& authenticator) {

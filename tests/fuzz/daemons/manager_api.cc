@@ -14,6 +14,7 @@
 
 #include "tests/unit/manager/cluster_fixture.h"
 #include "tree-manager/api/api.h"
+#include "tree-manager/api/audit_log.h"
 
 using namespace tributary;
 using namespace tributary::manager;
@@ -41,6 +42,11 @@ const LastWords last_words;
 const IdentityKeys& identity_keys() {
   static const IdentityKeys keys = *IdentityKeys::parse("k " + std::string(64, '1'));
   return keys;
+}
+
+AuditLog* audit_log() {
+  static const std::unique_ptr<AuditLog> log = *AuditLog::open("/dev/null");
+  return log.get();
 }
 
 /// Returns what stands in the header Authorization: "@ROLE" is a token of this role, and other texts are themselves.
@@ -71,6 +77,7 @@ struct Service {
           {.aggregator_token = "a",
            .job_token = "j",
            .identity_keys = identity_keys(),
+           .audit = audit_log(),
            .unix_seconds = [this] { return clock.unix_seconds(); },
            .events = settings.events}};
   std::vector<std::shared_ptr<service::HttpFlow>> streams;

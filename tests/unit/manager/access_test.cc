@@ -429,6 +429,35 @@ TEST_F(AccessTest, TheAuditLogSaysWhoDidWhatAndWhatCameOfIt) {
   EXPECT_EQ(after.back()["left_out"], 100 - AuditLog::kStrangersPerSecondMax);
 }
 
+TEST_F(AccessTest, TheAuditLogNamesWhatThePathDoesNotName) {
+  const TemporaryFolder folder;
+  const auto audit = AuditLog::open(folder.file("audit.json"));
+  ASSERT_TRUE(audit.has_value()) << audit.error().message;
+  use({.audit = audit->get()});
+  const std::string boss = of_role(Role::administrator);
+  enlist_all();
+  const json spec = {
+      {"name", "leaf-z"}, {"host", "agg-leaf-0"}, {"data", "10.0.0.9:1"}, {"http", "10.0.0.9:2"}, {"memory_bytes", 1}};
+  EXPECT_EQ(call("POST /v1/aggregators", of_role(Role::aggregator), spec).status, 200U);
+  std::vector<std::string> wanted{"aggregator leaf-z"};
+  wanted.push_back("group " + std::to_string(group_of(of_tenant("chemistry"))["group"].get<std::uint64_t>()));
+  const json token =
+      answer(call("POST /v1/tokens", boss, {{"name", "alice"}, {"tenant", "physics"}, {"life_seconds", 60}}));
+  wanted.push_back("token " + token["id"].get<std::string>() + ": tenant alice of physics");
+  EXPECT_EQ(call("POST /v1/tokens/revoke", boss, {{"id", token["id"]}}).status, 200U);
+  wanted.push_back("token " + token["id"].get<std::string>());
+  EXPECT_EQ(call("POST /v1/reservations", boss,
+                 {{"name", "r1"}, {"tenant", "physics"}, {"count", 1}, {"end", clock_.unix_seconds() + 100}})
+                .status,
+            200U);
+  wanted.emplace_back("reservation r1");
+  EXPECT_EQ(call("POST /v1/tokens/revoke", boss, {{"id", "a b"}}).status, 400U);
+  wanted.emplace_back("");
+  std::vector<std::string> objects;
+  for (const json& line : lines_of(folder.file("audit.json"))) objects.push_back(line.value("object", ""));
+  EXPECT_EQ(objects, wanted);
+}
+
 TEST_F(AccessTest, ATenantSeesItsOwnQuotaAndTheReasonWhyItGetsNoTree) {
   const TemporaryFolder folder;
   const auto audit = AuditLog::open(folder.file("audit.json"));
