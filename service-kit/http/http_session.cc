@@ -11,6 +11,7 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 
+#include "service-kit/http/address_source.h"
 #include "service-kit/http/percent.h"
 #include "service-kit/tls/tls_words.h"
 #include "tributary/protocol/assert.h"
@@ -43,13 +44,6 @@ void set_head(Message& message, const HttpReply& reply, const std::string& serve
   for (const auto& [name, value] : reply.headers) message.set(name, value);
 }
 
-Source source_of_address(const asio::ip::address& address) {
-  const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6();
-  std::array<std::byte, 16> bytes{};
-  std::ranges::transform(v6.to_bytes(), bytes.begin(), [](unsigned char byte) { return std::byte{byte}; });
-  return source_of(bytes);
-}
-
 }  // namespace
 
 HttpSession::HttpSession(Tcp::socket socket, const HttpServerSettings& settings, HttpHandler& handler, HttpDoor& door)
@@ -58,7 +52,7 @@ HttpSession::HttpSession(Tcp::socket socket, const HttpServerSettings& settings,
   const auto remote = stream_.tcp().socket().remote_endpoint(error);
   if (!error) {
     remote_address_ = remote.address().to_string();
-    source_ = source_of_address(remote.address());
+    source_ = source_of_address(remote_address_);
   }
   stream_.tcp().socket().set_option(Tcp::no_delay(true), error);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "service-kit/http/address_source.h"
 #include "tree-manager/api/audit_log.h"
 #include "tree-manager/api/embedded.h"
 #include "tree-manager/api/metrics.h"
@@ -136,6 +137,7 @@ Api::Api(FindCluster cluster, ApiSettings settings)
                                   : fail(Errc::retry, "this manager does not lead");
                      }),
       rate_limit_(settings_.requests_per_second_max),
+      strangers_limit_(settings_.requests_per_second_max),
       metrics_(std::make_unique<ApiMetrics>()) {
   metrics_->show_streams(streams_);
   add_routes();
@@ -336,14 +338,19 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller, co
                                                          : std::nullopt;
 }
 
-/// Holders of a shared secret have no bucket, because one of them could empty it for all.
-std::optional<HttpReply> Api::refuse_haste(const Proof& caller) {
-  if (!caller.identity || caller.identity->old_secret) return std::nullopt;
-  if (rate_limit_.take(caller.identity->name, std::chrono::steady_clock::now())) return std::nullopt;
-  HttpReply reply =
-      error_reply(429, coded(Reason::too_many_requests, "'" + caller.identity->name + "' sends more than " +
-                                                            std::to_string(settings_.requests_per_second_max) +
-                                                            " requests a second"));
+/// Holders of a shared secret have no bucket, because one of them could empty it for all. Strangers' buckets are apart,
+/// so that no number of their addresses leaves an identity without a bucket.
+std::optional<HttpReply> Api::refuse_haste(const HttpHead& head, const Proof& caller) {
+  if (caller.identity && caller.identity->old_secret) return std::nullopt;
+  const auto now = std::chrono::steady_clock::now();
+  const auto source = [&] { return std::to_string(service::source_of_address(head.remote_address).network); };
+  if (caller.identity ? rate_limit_.take(caller.identity->name, now) : strangers_limit_.take(source(), now))
+    return std::nullopt;
+  const std::string who =
+      caller.identity ? "'" + caller.identity->name + "' sends" : "callers without a token at your address send";
+  HttpReply reply = error_reply(
+      429, coded(Reason::too_many_requests,
+                 who + " more than " + std::to_string(settings_.requests_per_second_max) + " requests a second"));
   reply.headers.emplace_back("Retry-After", "1");
   return reply;
 }
@@ -372,7 +379,7 @@ Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
   const Proof caller = caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
   const bool proved = caller.identity.has_value();
-  std::optional<HttpReply> refusal = refuse_haste(caller);
+  std::optional<HttpReply> refusal = refuse_haste(head, caller);
   if (!refusal) refusal = refuse(found, caller, cluster_().get());
   if (refusal) {
     record(head, caller, *refusal);

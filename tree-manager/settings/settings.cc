@@ -96,8 +96,8 @@ std::vector<Field> network_fields() {
       count("connections_max", &Settings::connections_max, 1, 65536,
             "The most HTTP connections without a token, and as many with a token; a further one displaces the oldest."),
       count("requests_per_second_max", &Settings::requests_per_second_max, 0, 1'000'000,
-            "The most requests a second of each holder of an identity token; twice as many may come at once. 0: no "
-            "limit."),
+            "The most requests a second of each identity, and of each address whose callers prove none; twice as many "
+            "may come at once. 0: no limit."),
       duration("request_limit", &Settings::request_limit, 100ms, 10min,
                "The time within which a whole request must come in."),
       choice("security", &Settings::security, {"off", "authenticate", "encrypt"},

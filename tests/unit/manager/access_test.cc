@@ -523,6 +523,30 @@ TEST_F(AccessTest, AnIdentityThatFloodsTheManagerCostsTheOthersNothing) {
   EXPECT_EQ(call("GET /v1/groups", kJobToken).status, 200U);
 }
 
+TEST_F(AccessTest, AStrangerThatFloodsTheManagerCostsTheOthersNothing) {
+  use({.requests_per_second_max = 5});
+  const auto ask_from = [this](const std::string& address, const std::string& token = "") {
+    HttpHead head = head_of("GET", "/v1/groups", token);
+    head.remote_address = address;
+    return api_->admit(head).refusal;
+  };
+  const auto refused = [&](const auto& address_of) {
+    int count = 0;
+    for (int i = 0; i < 40; ++i) count += ask_from(address_of(i)).has_value() ? 1 : 0;
+    return count;
+  };
+  EXPECT_GE(refused([](int) { return std::string("10.0.0.1"); }), 20);
+  EXPECT_GE(refused([](int i) { return "2001:db8::" + std::to_string(i); }), 20) << "one host may have a whole /64";
+  const auto refusal = ask_from("10.0.0.1", "no token");
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->status, 429U) << "a wrong token proves nothing";
+  EXPECT_THAT(message(*refusal), HasSubstr("callers without a token at your address send more than 5 requests"));
+  EXPECT_FALSE(ask_from("10.0.0.2"));
+  EXPECT_FALSE(ask_from("2001:db8:0:1::1"));
+  EXPECT_FALSE(ask_from("10.0.0.1", of_tenant("physics"))) << "a tenant is not limited by strangers at its address";
+  EXPECT_FALSE(ask_from("10.0.0.1", kJobToken));
+}
+
 using service::RateLimit;
 
 TEST(RateLimit, FillsUpWithTime) {
