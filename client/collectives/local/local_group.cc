@@ -22,9 +22,6 @@ AttachRule attach_rule(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
-constexpr std::chrono::milliseconds kLookAfter{200};   // after this wait for a rank, look at its process
-constexpr std::chrono::milliseconds kAgainAfter{500};  // a shorter wait for a rank says nothing
-constexpr std::chrono::seconds kSayPause{1};           // between two words to the log about the same wait
 // Bounds of the sizes: more than any useful size, yet so small that the bytes of a layout fit into 64 bits for every
 // number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
@@ -76,10 +73,12 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       bell_(places_.header()),
       direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_, attach_rule(settings_)),
       exact_inputs_(settings_.ranks),
-      late_log_({.members = settings_.ranks,
-                 .ranks = settings_.ranks,
-                 .name_of = [this](std::uint32_t rank) { return name_of(rank); }},
-                tell_into(settings_.late)) {
+      late_watch_({.members = settings_.ranks,
+                   .ranks = settings_.ranks,
+                   .name_of = [this](std::uint32_t rank) { return name_of(rank); }},
+                  tell_into(settings_.late), [this](std::uint32_t rank) {
+                    return rank < processes_.size() ? folder_of_descriptor(processes_[rank].number()) : std::string();
+                  }) {
   TRIBUTARY_ASSERT(places_.layout().bytes() <= arena_->bytes().size(), "{} bytes of places in an arena of {}",
                    places_.layout().bytes(), arena_->bytes().size());
 }
@@ -98,7 +97,7 @@ void LocalGroup::begin(const Call& call) noexcept {
   noted_ = 0;
   agreed_ = false;
   waits_since_.reset();
-  said_at_.reset();
+  late_watch_.begin();
   first_chunk_ = end_chunk_;
   end_chunk_ += movement_.chunks();
   mode_ = Mode::chunks;
@@ -247,10 +246,7 @@ void LocalGroup::withdraw() noexcept {
 }
 
 bool LocalGroup::end(Status status) noexcept {
-  if (late_log_.names()) [[unlikely]] {
-    const bool late_again = said_at_ && late_calls_.again();
-    if (status && !late_again) late_log_.take({}, {});
-  }
+  late_watch_.end(status.has_value());
   outcome_ = std::move(status);
   running_ = false;
   return true;
@@ -334,27 +330,6 @@ std::optional<std::uint32_t> LocalGroup::latest() const noexcept {
   return latest;
 }
 
-void LocalGroup::say_who_is_late(TimePoint now) {
-  if (said_at_ && now - *said_at_ < kSayPause) return;
-  const auto rank = latest();
-  if (!rank) return;
-  const std::string process =
-      *rank < processes_.size() ? folder_of_descriptor(processes_[*rank].number()) : std::string();
-  late_process_.look(*rank, process, now);
-  if (*waits_since_ > absences_.ago(kAgainAfter, now)) return;
-  late_calls_.waits(*rank, call_.number, now);
-  const bool again = late_calls_.again();
-  if (!again && *waits_since_ > absences_.ago(LateLog::kAfter, now))
-    return;  // only a look at the process, before the time is over
-  LateCause cause = has_called(*rank) ? LateCause::silent : again ? LateCause::late_call : LateCause::not_called;
-  cause = late_process_.cause(*rank, process, now, cause);
-  said_at_ = now;
-  late_log_.take({{.rank = *rank,
-                   .lag = std::chrono::duration_cast<std::chrono::milliseconds>(now - *waits_since_),
-                   .cause = cause}},
-                 now);
-}
-
 void LocalGroup::inspect() {
   if (!running_ || failed()) return;
   std::vector<pollfd> ended;
@@ -381,7 +356,13 @@ void LocalGroup::inspect() {
     return;
   }
   absences_.look(now);
-  if (settings_.late && *waits_since_ <= absences_.ago(kLookAfter, now)) say_who_is_late(now);
+  late_watch_.look(
+      {.call = call_.number, .since = *waits_since_, .absences = absences_},
+      [this] {
+        const auto rank = latest();
+        return rank ? std::optional(LateWatch::Late{.rank = *rank, .has_called = has_called(*rank)}) : std::nullopt;
+      },
+      now);
   if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {

@@ -14,13 +14,11 @@
 
 #include "client/collectives/local/arena.h"
 #include "client/collectives/local/direct.h"
-#include "client/collectives/local/late_calls.h"
 #include "client/collectives/local/late_lines.h"
+#include "client/collectives/local/late_watch.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 #include "client/operation/absences.h"
-#include "client/operation/late_log.h"
-#include "client/operation/late_process.h"
 #include "client/tuning/local_ways.h"
 
 namespace tributary::client::local {
@@ -127,7 +125,6 @@ class LocalGroup {
   [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
   [[nodiscard]] bool has_called(std::uint32_t rank) const noexcept;
   [[nodiscard]] std::optional<std::uint32_t> latest() const noexcept;
-  void say_who_is_late(TimePoint now);
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
   [[nodiscard]] std::string name_of_call() const;
   [[nodiscard]] Error failure_here() const;
@@ -149,7 +146,6 @@ class LocalGroup {
   Movement movement_;
   Status outcome_;
   bool running_ = false;
-  std::optional<TimePoint> said_at_;  // the log may have named a rank for which this call waits
   std::uint64_t sequence_ = 0;
   std::uint32_t noted_ = 0;  // number of ranks whose note has come
   bool agreed_ = false;      // all notes have come, and name the same call
@@ -160,9 +156,7 @@ class LocalGroup {
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
   Absences absences_;
-  LateLog late_log_;
-  LateCalls late_calls_;
-  LateProcess late_process_;
+  LateWatch late_watch_;
 };
 
 }  // namespace tributary::client::local

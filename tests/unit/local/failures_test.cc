@@ -13,6 +13,7 @@
 #include <new>
 
 #include "client/collectives/local/late_calls.h"
+#include "client/collectives/local/late_watch.h"
 #include "tests/unit/local/threads.h"
 
 namespace tributary::client::local {
@@ -254,6 +255,28 @@ TEST(LocalLateness, ShortWaitsForTheSameRankNameNobody) {
   }
   for (std::thread& thread : threads) thread.join();
   for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(lines[rank]->take().empty()) << "rank " << rank;
+}
+
+TEST(LocalLateness, AWaitingRankReadsTheKernelsFilesTenTimesASecond) {
+  int looks = 0, lines = 0;
+  LateWatch watch(
+      {.members = 3, .ranks = 3, .name_of = [](std::uint32_t) { return "rank"; }},
+      [&](const std::string&, bool) { ++lines; },
+      [&](std::uint32_t) {
+        ++looks;
+        return std::string();
+      });
+  const LateWatch::TimePoint begin{1h};
+  const Absences absences;
+  watch.begin();
+  for (auto time = 0ms; time <= 1200ms; time += 10ms) {
+    watch.look(
+        {.call = 1, .since = begin, .absences = absences},
+        [] { return std::optional(LateWatch::Late{.rank = 2, .has_called = false}); }, begin + time);
+    EXPECT_TRUE(looks == 0 || time >= LateWatch::kLookAfter) << time.count();
+    EXPECT_EQ(lines, time < 1000ms ? 0 : 1) << time.count();
+  }
+  EXPECT_EQ(looks, 9) << "from 0.2 s to 1 s, and then no more until a second is over";
 }
 
 TEST(LocalLateness, ARankThatIsLateInTwoCallsIsLateAgain) {
