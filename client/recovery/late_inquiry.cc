@@ -40,8 +40,19 @@ std::optional<LateInquiry::Wait> LateInquiry::wait_now(const std::optional<Wait>
   return std::nullopt;
 }
 
+/// Returns whether all ranks have answered, or their witnesses have seen why they do not.
 bool LateInquiry::heard_all() const noexcept {
-  return std::ranges::find(answers_, Answer::none) == answers_.end();
+  std::size_t silent = 0;
+  for (std::uint32_t rank = 0; rank < answers_.size(); ++rank) {
+    if (answers_[rank] != Answer::none) continue;
+    if (++silent > kSilentMax || !seen_why(rank)) return false;
+  }
+  return true;
+}
+
+bool LateInquiry::seen_why(std::uint32_t rank) const noexcept {
+  const auto seen = sightings_.find(rank);
+  return seen != sightings_.end() && (seen->second.stopped || cause_for(rank) != LateCause::silent);
 }
 
 std::vector<LateRank> LateInquiry::late(transport::Duration lag) const {

@@ -64,6 +64,8 @@ class LateInquiry {
   };
   [[nodiscard]] std::optional<Wait> wait_now(const std::optional<Wait>& own, transport::TimePoint now) const noexcept;
   [[nodiscard]] bool heard_all() const noexcept;
+  /// Returns whether a witness has seen why this rank does not answer.
+  [[nodiscard]] bool seen_why(std::uint32_t rank) const noexcept;
   [[nodiscard]] bool over(const std::optional<Wait>& wait, transport::TimePoint now);
   [[nodiscard]] std::uint64_t ask(const Wait& wait, transport::TimePoint now);
   void note_missing(const std::vector<LateRank>& missing, transport::TimePoint now);

@@ -168,6 +168,25 @@ TEST_F(LateInquiryTest, WitnessesTellWhyARankDoesNotAnswer) {
   EXPECT_EQ(lines_.at(4), "rank 2 is late by 1200 ms (nothing comes from it); 3 others wait");
 }
 
+TEST_F(LateInquiryTest, ARankThatWaitsForAProcessorNeedNotAnswer) {
+  const auto inquire_and_see = [this](std::uint8_t processor_wait, std::uint8_t others) {
+    EXPECT_EQ(tick(wait_), kLateOperation);
+    for (const std::uint32_t rank : {0U, 1U, 3U})
+      inquiry_.on_progress(rank, kLateOperation, {.called = true, .troubles = {.processor_wait = others}});
+    inquiry_.on_progress(1, kLateOperation, {.sighting = Sighting{.rank = 2, .processor_wait = processor_wait}});
+    EXPECT_EQ(tick(wait_), std::nullopt);
+  };
+  inquire_and_see(90, 0);
+  EXPECT_THAT(lines_, ElementsAre("rank 2 is late by 1200 ms (its thread waits for a processor); 3 others wait"));
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  now_ += LateLog::kPause;
+  inquire_and_see(10, 0);
+  EXPECT_EQ(lines_.size(), 2U) << "it may answer soon";
+  EXPECT_EQ(tick(std::nullopt), std::nullopt);
+  inquire_and_see(90, 80);
+  EXPECT_EQ(lines_.size(), 2U) << "all ranks wait for processors";
+}
+
 TEST_F(LateInquiryTest, WitnessesAreAskedAFewTimesAboutAFewRanks) {
   EXPECT_EQ(tick(wait_), kLateOperation);
   std::uint32_t questions = 0;
