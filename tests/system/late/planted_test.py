@@ -29,15 +29,10 @@ from pathlib import Path
 RANKS, VICTIM = 16, 11
 START_SECONDS, NAMED_SECONDS_MAX = 120.0, 20.0
 SETTLE_SECONDS = 3.0
-# A filter that loses 30 % of all packets: it loads a random word, compares it, and returns "go on" or "stolen". After
-# "drop" the sender would know at once, and nothing would be lost.
-LOSS_PART = 0.3
-LOSS = f"4,32 0 0 4294963256,53 0 1 {int(LOSS_PART * 2**32)},6 0 0 4294967295,6 0 0 4"
 LINE = re.compile(r"rank (?P<rank>\d+)(?: on host \S+)? is late by (?P<ms>\d+) ms(?:, \d+ operations? behind)?(?: \((?P<cause>[^)]*)\))?; ")
 LOST = re.compile(r"not in use: aggregator [^ ,]+|an aggregator hangs")
 CAUSES = {"late-call": "it begins its operations late", "slow-data": "its data come slowly", "silent": "nothing comes from it",
-          "no-cpu": "its thread waits for a processor", "lossy-link": "its host sends packets again",
-          "not-called": "it has not called the operation"}
+          "no-cpu": "its thread waits for a processor", "not-called": "it has not called the operation"}
 
 
 @dataclass
@@ -55,11 +50,10 @@ class Shape:
 TREE = ["--ranks", str(RANKS), "--aggregators", "5", "--levels", "2"]
 LINKS = ["--hosts", str(RANKS), "--link", "200Mbit", "--aggregators", "5", "--levels", "2"]
 IN_USE = "in-network reduction in use"
-WITH_MANAGER = ("tree", "links", "udp")  # shapes whose manager knows the rank itself
+WITH_MANAGER = ("tree", "links")  # shapes whose manager knows the rank itself
 SHAPES = {
     "tree": Shape(TREE, {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_TUNING": "off"}, ["4096", "4", "80", "800"], IN_USE),
     "links": Shape(LINKS, {"TRIBUTARY_TUNING": "off"}, ["524288", "2", "200", "1500"], IN_USE),
-    "udp": Shape(LINKS, {"TRIBUTARY_TUNING": "off", "TRIBUTARY_TRANSPORT": "udp"}, ["524288", "2", "200", "1500"], IN_USE),
     "ranks": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {"TRIBUTARY_LOCAL": "off"}, ["4096", "4", "80", "5000"], "no manager"),
     "hosts": Shape(TREE, {"TRIBUTARY_TUNING": "off"}, ["4096", "4", "80", "5000"], IN_USE, ranks_by_host=4),
     "memory": Shape(["--ranks", str(RANKS), "--aggregators", "0"], {}, ["4096", "4", "80", "5000"], "in shared memory"),
@@ -91,8 +85,6 @@ CASES = [
     Case("tree", "loop", "not-called"),
     Case("tree", "aggregator", "", daily=True),
     Case("links", "link", "slow-data", needs_root=True),
-    Case("links", "loss", "lossy-link", needs_root=True, work=("2", "20")),
-    Case("udp", "loss", "lossy-link", needs_root=True, work=("2", "20")),
     Case("ranks", "sleep", "not-called"),
     Case("ranks", "nap", "late-call", daily=True, sleep=NAP),
     Case("ranks", "cpu", "no-cpu", needs_root=True, work=LONG),
@@ -202,9 +194,6 @@ class Job:
             self.stop(self.aggregators()[-1])
         elif what == "cpu":
             self.hog()
-        elif what == "loss":
-            self.in_namespace(self.pid(), "tc qdisc add dev eth0 clsact")
-            self.in_namespace(self.pid(), "tc filter add dev eth0 egress bpf da bytecode", LOSS)
         else:
             self.in_namespace(self.pid(), "tc qdisc replace dev eth0 root tbf rate 5mbit burst 32kb latency 2000ms")
 
@@ -213,8 +202,8 @@ class Job:
         self.undo.append(lambda: os.kill(pid, signal.SIGCONT))
 
     @staticmethod
-    def in_namespace(pid: int, command: str, *more: str) -> str:
-        return subprocess.run(["nsenter", "--target", str(pid), "--net", *command.split(), *more], check=True, capture_output=True, text=True).stdout
+    def in_namespace(pid: int, command: str) -> str:
+        return subprocess.run(["nsenter", "--target", str(pid), "--net", *command.split()], check=True, capture_output=True, text=True).stdout
 
     def hog(self) -> None:
         """A process that computes without a pause, on the only processor on which the rank may still run, and before it."""
@@ -289,7 +278,7 @@ def check(named: Named, case: Case, within: float) -> str:
 def why_not(case: Case) -> str:
     if case.needs_root and os.geteuid() != 0:
         return "needs root"
-    if case.shape in ("links", "udp") and not all(map(shutil.which, ("tc", "nsenter", "curl"))):
+    if case.shape == "links" and not all(map(shutil.which, ("tc", "nsenter", "curl"))):
         return "needs tc, nsenter and curl"
     return ""
 
