@@ -28,7 +28,7 @@ struct Segment {
   const bool has_forms = is_exact_of_hosts(signature.op) || (is_exact(signature.op) && !one_level);
   if (!has_forms || !row_of(signature.collective).reduces) return segment_bytes;
   constexpr std::size_t kRound = 64;  // keeps segments at whole cache lines
-  const std::size_t elements = form_elements_max(signature.dtype, segment_bytes);
+  const std::size_t elements = form_segment_elements(signature.dtype, segment_bytes);
   return static_cast<std::uint32_t>((elements < kRound ? elements : elements - elements % kRound) *
                                     size_of(signature.dtype));
 }

@@ -225,7 +225,7 @@ Figures with_trees(Figures figures, const TreeShape& trees) {
   if (trees.segment_bytes != 0) figures.segment_bytes = trees.segment_bytes;
   // Where forms travel, the buffers are longer than the values of a segment.
   const auto values =
-      static_cast<std::uint32_t>(form_elements_max(DType::float32, trees.segment_bytes) * sizeof(float));
+      static_cast<std::uint32_t>(form_segment_elements(DType::float32, trees.segment_bytes) * sizeof(float));
   if (forms_travel(figures, trees.levels) && values != 0) figures.segment_bytes = values;
   return figures;
 }

@@ -3,21 +3,25 @@
 
 #include "kernels/cpu/float_layout.h"
 #include "kernels/cpu/scalar_tables.h"
+#include "kernels/cpu/whole_numbers.h"
+#include "kernels/reference/exact_sum.h"
 
 namespace tributary::kernels::scalar {
 namespace {
 
 template <class Float>
+void see(const FloatBits<Float>& value, Magnitudes& all) noexcept {
+  if (value.counts()) {
+    all.least = std::min(all.least, std::uint64_t{value.magnitude()});
+    all.most = std::max(all.most, std::uint64_t{value.magnitude()});
+  }
+  all.marked |= !value.finite() || (value.negative() && value.magnitude() == 0);
+}
+
+template <class Float>
 Magnitudes magnitudes(const Float* values, std::size_t count) noexcept {
   Magnitudes all;
-  for (std::size_t i = 0; i < count; ++i) {
-    const FloatBits<Float> value(values[i]);
-    if (value.counts()) {
-      all.least = std::min(all.least, std::uint64_t{value.magnitude()});
-      all.most = std::max(all.most, std::uint64_t{value.magnitude()});
-    }
-    all.marked |= !value.finite() || (value.negative() && value.magnitude() == 0);
-  }
+  for (std::size_t i = 0; i < count; ++i) see(FloatBits<Float>(values[i]), all);
   return all;
 }
 
@@ -50,6 +54,46 @@ void scale(const std::int64_t* sums, std::size_t count, double factor, double* v
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(sums[i]) * factor;
 }
 
+// ---- Sums of 32 bits.
+
+template <DType kDType>
+float small_value(const std::byte* values, std::size_t i) noexcept {
+  return static_cast<float>(reference::value_at(kDType, values, i));
+}
+template <DType kDType>
+Magnitudes small_magnitudes(const std::byte* values, std::size_t count) noexcept {
+  Magnitudes all;
+  for (std::size_t i = 0; i < count; ++i) see(FloatBits<float>(small_value<kDType>(values, i)), all);
+  return all;
+}
+template <DType kDType>
+void small_add(const std::byte* values, std::size_t count, float factor, std::int32_t* sums) noexcept {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += static_cast<std::int32_t>(small_value<kDType>(values, i) * factor);
+}
+template <DType kDType>
+void small_round(const std::int32_t* sums, std::size_t count, float factor, std::byte* values) noexcept {
+  for (std::size_t i = 0; i < count; ++i)
+    reference::put_rounded(kDType, values, i, static_cast<double>(sums[i]) * static_cast<double>(factor));
+}
+template <DType kDType>
+constexpr SmallFloatKernels kSmallFloat = {
+    .magnitudes = small_magnitudes<kDType>, .add = small_add<kDType>, .round = small_round<kDType>};
+
+ShortSumTable::Seen see_numbers(const std::int32_t* sums, std::size_t count) noexcept {
+  ShortSumTable::Seen seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    seen.any |= sums[i];
+    seen.magnitudes |= sums[i] ^ (sums[i] >> 31);
+  }
+  return seen;
+}
+
+constexpr ShortSumTable kShortSums = {.float16 = kSmallFloat<DType::float16>,
+                                      .bfloat16 = kSmallFloat<DType::bfloat16>,
+                                      .see = see_numbers,
+                                      .add_bytes3 = add_numbers<std::int32_t, 3>,
+                                      .put_bytes3 = put_numbers<std::int32_t, 3>};
+
 }  // namespace
 
 const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
@@ -57,6 +101,7 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .add32 = add<float>,
                                     .add64 = add<double>,
                                     .add64_long = add_long,
-                                    .scale = scale};
+                                    .scale = scale,
+                                    .short_sums = &kShortSums};
 
 }  // namespace tributary::kernels::scalar

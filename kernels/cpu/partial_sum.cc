@@ -1,5 +1,6 @@
 // A block of sums is made of whole numbers of 64 bits, of 128 bits, or, if its values lie too far apart, element by
-// element of the reference's long fixed-point numbers. All three are exact.
+// element of the reference's long fixed-point numbers. Sums of 16-bit floats mostly fit in numbers of 32 bits. All four
+// are exact.
 #include "tributary/kernels/partial_sum.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "kernels/cpu/float_layout.h"
 #include "kernels/cpu/partial_form.h"
 #include "kernels/cpu/partial_table.h"
+#include "kernels/cpu/whole_number_rounding.h"
 #include "kernels/cpu/whole_numbers.h"
 #include "kernels/reference/exact_sum.h"
 #include "tributary/kernels/convert.h"
@@ -28,10 +30,6 @@ namespace {
 
 using partial::Block;
 using reference::ExactSum;
-__extension__ using Wide = __int128;
-__extension__ using WideMagnitude = unsigned __int128;
-
-constexpr unsigned kExactBits = 53;  // float64 holds all whole numbers of so many bits
 
 // ---- The values of a rank.
 
@@ -95,6 +93,12 @@ class LongSums {
   std::array<std::int64_t, kFormBlockElements> lower_, upper_;
 };
 
+/// Returns the kernels for short sums of this type; nullptr: it has none.
+const SmallFloatKernels* small_kernels(DType dtype) noexcept {
+  if (dtype == DType::float16) return &kernels_here().short_sums->float16;
+  return dtype == DType::bfloat16 ? &kernels_here().short_sums->bfloat16 : nullptr;
+}
+
 /// The bits of a float32 that the values of a small type never use.
 int unused_bits(DType dtype) noexcept {
   switch (dtype) {
@@ -111,101 +115,16 @@ int unused_bits(DType dtype) noexcept {
   }
 }
 
-// ---- Whole numbers.
-
-template <class Number>
-unsigned bits_of(Number any) noexcept {  // `any`: all bits that a number of the block has above its sign
-  if constexpr (sizeof(Number) == sizeof(std::uint64_t)) {
-    return static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(any)));
-  } else {
-    const auto upper = static_cast<std::uint64_t>(any >> 64U);
-    return upper != 0 ? 64 + static_cast<unsigned>(std::bit_width(upper))
-                      : static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(any)));
-  }
-}
-template <class Number>
-unsigned zeros_of(Number any) noexcept {
-  const auto lower = static_cast<std::uint64_t>(any);
-  if (lower != 0 || sizeof(Number) == sizeof(lower)) return static_cast<unsigned>(std::countr_zero(lower));
-  return 64 + static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(static_cast<Wide>(any) >> 64U)));
-}
-
-/// Returns whether 2^exponent is a normal number of float64.
-constexpr bool is_normal(int exponent) noexcept {
-  return -1022 <= exponent && exponent <= 1023;
-}
-/// Returns 2^exponent, a normal number.
-double power_of_two(int exponent) noexcept {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52U);
-}
-
-/// Returns value / divisor, rounded to odd. `divisor` has at most 26 bits, so both products below are exact.
-double odd_quotient(double value, std::uint32_t divisor) noexcept {
-  const auto by = static_cast<double>(divisor);
-  const double quotient = value / by;
-  const auto bits = std::bit_cast<std::uint64_t>(quotient);
-  const auto upper = std::bit_cast<double>(bits & ~std::uint64_t{0x7FFFFFF});
-  const double rest = (value - upper * by) - (quotient - upper) * by;
-  if (rest == 0) return quotient;
-  const bool beyond = std::signbit(rest) != std::signbit(quotient);
-  return std::bit_cast<double>((bits - (beyond ? 1 : 0)) | 1U);
-}
-
-/// Returns the float64 nearest to the number.
-double nearest(std::int64_t number) noexcept {
-  return static_cast<double>(number);
-}
-double nearest(Wide number) noexcept {
-  // No branch: neither the sign nor the length of a sum can be foretold.
-  const Wide sign = number >> 127U;
-  const auto magnitude = static_cast<WideMagnitude>((number ^ sign) - sign);
-  const int dropped = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(magnitude >> 63U)));
-  // The first 63 bits; the last of them tells whether more follow. Bit 0 is below the bit at which float64 rounds.
-  const WideMagnitude more = magnitude & ((WideMagnitude{1} << dropped) - 1);
-  const std::uint64_t first = static_cast<std::uint64_t>(magnitude >> dropped) | static_cast<std::uint64_t>(more != 0);
-  const double value = static_cast<double>(static_cast<std::int64_t>(first)) * power_of_two(dropped);
-  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | (static_cast<std::uint64_t>(sign) << 63U));
-}
-
-/// Returns number * 2^exponent / divisor, rounded once to nearest, or to odd (53 bits). The divisor has at most 26
-/// bits. Nothing if the result may be subnormal, or beyond float64.
-template <class Number>
-std::optional<double> long_quotient(Number number, int exponent, std::uint32_t divisor, bool odd) noexcept {
-  using Magnitude = std::conditional_t<sizeof(Number) == sizeof(Wide), WideMagnitude, std::uint64_t>;
-  constexpr int kBits = 8 * sizeof(Number);
-  const Magnitude magnitude =
-      number < 0 ? Magnitude{0} - static_cast<Magnitude>(number) : static_cast<Magnitude>(number);
-  const int lead = kBits - static_cast<int>(bits_of(static_cast<Number>(magnitude)));
-  // The number's first 64 bits, and 32 more, give a quotient of at least 70 bits; the rest only makes it inexact.
-  const Magnitude shifted = magnitude << lead;
-  const auto upper = static_cast<std::uint64_t>(shifted >> (kBits - 64));
-  const std::uint64_t lower = sizeof(Number) == sizeof(Wide) ? static_cast<std::uint64_t>(shifted) : 0;
-  const std::uint64_t first = upper / divisor;
-  const std::uint64_t next = (upper % divisor << 32U) | lower >> 32U;
-  const std::uint64_t second = next / divisor;
-  const bool rest = next % divisor != 0 || (lower & 0xFFFFFFFF) != 0;
-  // The quotient is first * 2^32 + second, and `first` has at least 38 bits. Keep the first 64 of all bits.
-  const int width = static_cast<int>(std::bit_width(first));
-  const int dropped = width - 32;
-  std::uint64_t window = first << (64 - width) | second >> dropped;
-  const bool below = rest || second << (64 - dropped) != 0;
-  const int last = exponent - lead + (kBits - 64) - 32 + dropped;
-  if (last < -1022 || last + 64 > 1023) return std::nullopt;
-  if (odd) {
-    window = window >> 11U | ((window & 0x7FF) != 0 || below ? 1 : 0);
-    const double value = static_cast<double>(window) * power_of_two(last) * 2048;
-    return number < 0 ? -value : value;
-  }
-  const double value = static_cast<double>(window | (below ? 1 : 0)) * power_of_two(last);
-  return number < 0 ? -value : value;
-}
-
 // ---- One block.
 
 class BlockSum {
  public:
   BlockSum(DType dtype, std::size_t inputs) noexcept
-      : dtype_(dtype), unused_(unused_bits(dtype)), inputs_(inputs), range_(form_range_of(dtype)) {}
+      : dtype_(dtype),
+        small_(small_kernels(dtype)),
+        unused_(unused_bits(dtype)),
+        inputs_(inputs),
+        range_(form_range_of(dtype)) {}
 
   /// Starts a block of `count` elements.
   void begin(std::size_t count) noexcept {
@@ -240,14 +159,22 @@ class BlockSum {
     low_ = std::min(low_, low);
     high_ = std::max(high_, high);
   }
+  template <class Float>
+  void reaches(const Magnitudes& all) noexcept;
   void sum_long_values(Wide* sums) const noexcept;
+  void sum_short(std::int32_t* sums) const noexcept;
   template <class Number>
   void sum(Number* sums) const noexcept;
+  /// Writes the head of a block of these numbers, and then calls put(zeros, width, out) to write the numbers.
+  template <class Number, class Put>
+  [[nodiscard]] std::byte* write_numbers(Number any, Number magnitudes, std::byte* out, Put put) const noexcept;
   template <class Number>
-  [[nodiscard]] std::byte* write_numbers(std::byte* out) const noexcept;
+  [[nodiscard]] std::byte* write_sums(std::byte* out) const noexcept;
+  [[nodiscard]] std::byte* write_short(std::byte* out) const noexcept;
   [[nodiscard]] std::byte* write_long(std::byte* out) const noexcept;
   [[nodiscard]] std::byte* write_head(std::byte* out, int exponent, unsigned width) const noexcept;
   [[nodiscard]] std::byte* write_nans(std::byte* out) noexcept;
+  [[nodiscard]] bool round_short(std::uint32_t divisor, std::byte* out) const noexcept;
   template <class Number>
   void round_numbers(std::uint32_t divisor, double* values) const noexcept;
   template <class Number>
@@ -261,6 +188,11 @@ class BlockSum {
   [[nodiscard]] int bits() const noexcept {
     return low_ > high_ ? 0 : high_ - low_ + static_cast<int>(std::bit_width(inputs_ - 1)) + 1;
   }
+  /// Returns whether all sums fit in 32 bits, and float32 has the factor that makes whole numbers of values. Where it
+  /// has, no value is subnormal there.
+  [[nodiscard]] bool is_short() const noexcept {
+    return small_ != nullptr && !marked() && 0 < bits() && bits() <= 32 && is_normal_float32(-low_);
+  }
   [[nodiscard]] bool marked() const noexcept { return marked_ == Marked::yes; }
   [[nodiscard]] bool finite(std::size_t i) const noexcept {
     return !marked() || (marks_[i] & ~ExactSum::kMinusZero) == 0;
@@ -268,6 +200,7 @@ class BlockSum {
   [[nodiscard]] double special(std::size_t i) const noexcept;
 
   DType dtype_;
+  const SmallFloatKernels* small_;  // nullptr: no values of 16 bits
   int unused_;
   std::size_t inputs_;
   FormRange range_;
@@ -303,18 +236,30 @@ void BlockSum::begin_marks(bool marked) noexcept {
   marked_ = marked ? Marked::yes : Marked::no;
 }
 
+template <class Float>
+void BlockSum::reaches(const Magnitudes& all) noexcept {
+  if (all.most == 0) return;
+  using L = Layout<Float>;
+  const auto field = [](std::uint64_t magnitude) { return std::max(static_cast<int>(magnitude >> L::kFraction), 1); };
+  reaches(field(all.least) - L::kBias + unused_, field(all.most) - L::kBias + L::kFraction + 1);
+}
+
 void BlockSum::take(std::size_t input, const std::byte* values) noexcept {
   sources_[input] = {.values = values};
+  if (small_ != nullptr && !marked()) {
+    const Magnitudes all = small_->magnitudes(values, count_);
+    if (!all.marked) {
+      begin_marks(false);
+      return reaches<float>(all);
+    }
+  }
   with_values(values, [this]<class Float>(const Float* floats) {
     const Magnitudes all = magnitudes_of(floats, count_);
     begin_marks(all.marked);
     if (marked()) {
       for (std::size_t i = 0; i < count_; ++i) mark(i, all.marked ? marks_of(floats[i]) : std::uint8_t{0});
     }
-    if (all.most == 0) return;
-    using L = Layout<Float>;
-    const auto field = [](std::uint64_t magnitude) { return std::max(static_cast<int>(magnitude >> L::kFraction), 1); };
-    reaches(field(all.least) - L::kBias + unused_, field(all.most) - L::kBias + L::kFraction + 1);
+    reaches<Float>(all);
   });
 }
 
@@ -365,6 +310,25 @@ void BlockSum::sum(Number* sums) const noexcept {
   }
 }
 
+/// Sums an input of 16-bit floats and forms, if is_short().
+void BlockSum::sum_short(std::int32_t* sums) const noexcept {
+  std::fill_n(sums, count_, 0);
+  const auto factor = static_cast<float>(power_of_two(-low_));
+  for (std::size_t k = 0; k < inputs_; ++k) {
+    const Source& source = sources_[k];
+    const Block& block = source.block;
+    if (source.values != nullptr) {
+      small_->add(source.values, count_, factor, sums);
+    } else if (block.width == 3) {
+      kernels_here().short_sums->add_bytes3(block.numbers.data(), count_, block.exponent - low_, sums);
+    } else if (block.width != 0) {
+      with_width<std::int32_t>(block.width, [&](auto width) {
+        add_numbers<std::int32_t, width()>(block.numbers.data(), count_, block.exponent - low_, sums);
+      });
+    }
+  }
+}
+
 /// Sums one element in the reference's number.
 ExactSum BlockSum::sum_of(std::size_t i) const noexcept {
   ExactSum sum;
@@ -401,8 +365,20 @@ std::byte* BlockSum::write_nans(std::byte* out) noexcept {
   return write_head(out, 0, 0);
 }
 
+template <class Number, class Put>
+std::byte* BlockSum::write_numbers(Number any, Number magnitudes, std::byte* out, Put put) const noexcept {
+  if (any == 0) return write_head(out, 0, 0);
+  const unsigned zeros = zeros_of(any);
+  const unsigned width = (bits_of(magnitudes) + 1 - std::min(zeros, bits_of(magnitudes)) + 7) / 8;
+  const int exponent = low_ + static_cast<int>(zeros);
+  if (exponent + 8 * static_cast<int>(width) > range_.end()) return nullptr;
+  out = write_head(out, exponent, width);
+  put(zeros, width, out);
+  return out + count_ * width;
+}
+
 template <class Number>
-std::byte* BlockSum::write_numbers(std::byte* out) const noexcept {
+std::byte* BlockSum::write_sums(std::byte* out) const noexcept {
   std::array<Number, kFormBlockElements> sums;
   sum(sums.data());
   Number any = 0, magnitudes = 0;
@@ -413,14 +389,21 @@ std::byte* BlockSum::write_numbers(std::byte* out) const noexcept {
     any |= sums[i];
     magnitudes |= sums[i] ^ (sums[i] >> (8 * sizeof(Number) - 1));
   }
-  if (any == 0) return write_head(out, 0, 0);
-  const unsigned zeros = zeros_of(any);
-  const unsigned width = (bits_of(magnitudes) + 1 - std::min(zeros, bits_of(magnitudes)) + 7) / 8;
-  const int exponent = low_ + static_cast<int>(zeros);
-  if (exponent + 8 * static_cast<int>(width) > range_.end()) return nullptr;
-  out = write_head(out, exponent, width);
-  with_width<Number>(width, [&](auto bytes) { put_numbers<Number, bytes()>(sums.data(), count_, zeros, out); });
-  return out + count_ * width;
+  return write_numbers(any, magnitudes, out, [&](unsigned zeros, unsigned width, std::byte* at) {
+    with_width<Number>(width, [&](auto bytes) { put_numbers<Number, bytes()>(sums.data(), count_, zeros, at); });
+  });
+}
+
+std::byte* BlockSum::write_short(std::byte* out) const noexcept {
+  std::array<std::int32_t, kFormBlockElements> sums;
+  sum_short(sums.data());
+  const ShortSumTable& kernels = *kernels_here().short_sums;
+  const auto [any, magnitudes] = kernels.see(sums.data(), count_);
+  return write_numbers(any, magnitudes, out, [&](unsigned zeros, unsigned width, std::byte* at) {
+    if (width == 3) return kernels.put_bytes3(sums.data(), count_, zeros, at);
+    with_width<std::int32_t>(width,
+                             [&](auto bytes) { put_numbers<std::int32_t, bytes()>(sums.data(), count_, zeros, at); });
+  });
 }
 
 std::byte* BlockSum::write_long(std::byte* out) const noexcept {
@@ -448,8 +431,9 @@ std::byte* BlockSum::write_long(std::byte* out) const noexcept {
 
 std::byte* BlockSum::write(std::byte* out) noexcept {
   std::byte* const end = bits() == 0     ? write_head(out, 0, 0)
-                         : bits() <= 64  ? write_numbers<std::int64_t>(out)
-                         : bits() <= 128 ? write_numbers<Wide>(out)
+                         : is_short()    ? write_short(out)
+                         : bits() <= 64  ? write_sums<std::int64_t>(out)
+                         : bits() <= 128 ? write_sums<Wide>(out)
                                          : write_long(out);
   return end != nullptr ? end : write_nans(out);
 }
@@ -543,7 +527,19 @@ void BlockSum::put_values(const double* values, std::byte* out) const noexcept {
   }
 }
 
+/// Rounds short sums, if a power of two divides them and no result is subnormal. Returns whether it has.
+bool BlockSum::round_short(std::uint32_t divisor, std::byte* out) const noexcept {
+  if (!is_short() || !std::has_single_bit(divisor)) return false;
+  const int exponent = low_ - std::countr_zero(divisor);
+  if (!is_normal_float32(exponent)) return false;
+  std::array<std::int32_t, kFormBlockElements> sums;
+  sum_short(sums.data());
+  small_->round(sums.data(), count_, static_cast<float>(power_of_two(exponent)), out);
+  return true;
+}
+
 void BlockSum::round(std::uint32_t divisor, std::byte* out) noexcept {
+  if (round_short(divisor, out)) return;
   std::array<double, kFormBlockElements> values;
   if (bits() <= 64) {
     round_numbers<std::int64_t>(divisor, values.data());

@@ -172,6 +172,7 @@ void scale(const std::int64_t* sums, std::size_t count, double factor, double* v
 
 }  // namespace
 
+extern const ShortSumTable kShortSumTable;  // short_sums_target.cc
 extern const PartialTable kPartialTable;
 
 const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
@@ -179,7 +180,8 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .add32 = add<float>,
                                     .add64 = add<double>,
                                     .add64_long = add_long,
-                                    .scale = scale};
+                                    .scale = scale,
+                                    .short_sums = &kShortSumTable};
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET
 HWY_AFTER_NAMESPACE();

@@ -16,16 +16,19 @@ namespace tributary::manager {
 }
 
 /// Gives the group longer buffers if anybody sends forms in the trees that it would get without them, and if it gets as
-/// good trees with them. `by_rate`: the length of other groups' buffers; `plan_for` plans a group's trees.
+/// good trees with them; if not, it tries half of their length. `by_rate`: the length of other groups' buffers; `plan_for` plans a group's trees.
 template <class PlanFor>
 void fit_buffers(GroupRecord& group, std::uint32_t by_rate, PlanFor plan_for) {
   if (group.form_senders == FormSenders::nobody) return;
   group.segment_bytes = by_rate;
   const Plan plain = plan_for(group);
   if (levels_of(plain) < (group.form_senders == FormSenders::members ? 1U : 2U)) return;
-  group.segment_bytes = form_buffer_bytes(by_rate);
-  const Plan longer = plan_for(group);
-  if (longer.lanes.size() < plain.lanes.size() || levels_of(longer) > levels_of(plain)) group.segment_bytes = by_rate;
+  for (const std::uint32_t bytes : {form_buffer_bytes(by_rate), form_buffer_bytes(by_rate) / 2}) {
+    group.segment_bytes = std::max(by_rate, bytes);
+    const Plan longer = plan_for(group);
+    if (longer.lanes.size() >= plain.lanes.size() && levels_of(longer) <= levels_of(plain)) return;
+  }
+  group.segment_bytes = by_rate;
 }
 
 }  // namespace tributary::manager

@@ -61,6 +61,18 @@ TEST_F(FormRoomTest, AnAggregatorWithLittleMemoryHasShortBuffers) {
   EXPECT_EQ(lane(FormSenders::members, 1).segment_bytes, plain.segment_bytes);
 }
 
+TEST_F(FormRoomTest, AnAggregatorWithoutRoomForLongBuffersHasThemHalfAsLong) {
+  const LaneDescriptor plain = [&] {
+    enlist_all();
+    return lane(FormSenders::nobody, 1);
+  }();
+  open();
+  const std::uint32_t half = form_buffer_bytes(plain.segment_bytes) / 2;
+  ASSERT_TRUE(enlist("small", "agg-spine-0", lane_reservation_bytes(5, plain.window, half)).has_value());
+  for (const char* name : {"leaf-a", "leaf-b", "spine"}) ASSERT_TRUE(cluster_->set_draining(name, true).has_value());
+  EXPECT_EQ(lane(FormSenders::members, 1).segment_bytes, half);
+}
+
 // Short buffers are slower than long ones, and quicker than no trees.
 TEST_F(FormRoomTest, AQuotaOfMemoryLeavesShortBuffers) {
   enlist_all();
@@ -98,9 +110,20 @@ TEST_F(FormRoomTest, RebuiltTreesHaveTheBuffersThatFit) {
 }
 
 TEST(FormBuffer, HasABound) {
-  EXPECT_EQ(form_buffer_bytes(16U << 10), 128U << 10);
+  EXPECT_EQ(form_buffer_bytes(16U << 10), 256U << 10);
   EXPECT_EQ(form_buffer_bytes(64U << 10), kFormBufferBytesMax);
-  EXPECT_EQ(form_buffer_bytes(512U << 10), 512U << 10) << "never shorter than before";
+  EXPECT_EQ(form_buffer_bytes(768U << 10), 768U << 10) << "never shorter than before";
+}
+
+TEST(FormBuffer, SegmentsHaveNoMoreValuesThanOthers) {
+  for (const std::uint32_t other : {16U << 10, 32U << 10}) {
+    const std::uint32_t buffer = form_buffer_bytes(other);
+    EXPECT_EQ(2 * form_segment_elements(DType::float16, buffer), other);
+    EXPECT_EQ(4 * form_segment_elements(DType::float32, buffer), other);
+    EXPECT_EQ(form_segment_elements(DType::bfloat16, buffer), form_elements_max(DType::bfloat16, buffer));
+  }
+  EXPECT_EQ(form_segment_elements(DType::float32, 64U << 10), form_elements_max(DType::float32, 64U << 10))
+      << "a buffer that a setting has made short has as many values as fit";
 }
 
 }  // namespace

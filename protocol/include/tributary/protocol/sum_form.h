@@ -82,11 +82,19 @@ inline constexpr std::array<std::string_view, 3> kFormSenderNames{"nobody", "agg
   return static_cast<FormSenders>(found - kFormSenderNames.begin());
 }
 
-/// A buffer must hold the longest form of a segment, so a segment of an exact sum has a tenth of a buffer's length.
-/// Where forms travel, buffers are therefore this many times as long as those of other groups on the same links: then
-/// about as many values are in flight.
-inline constexpr std::uint32_t kFormRoom = 8;
-inline constexpr std::uint32_t kFormBufferBytesMax = 256U << 10;
+/// A buffer must hold the longest form of a segment, so the values of a segment of an exact sum have a tenth of a
+/// buffer's length (float32), or a nineteenth (bfloat16). Where forms travel, buffers are therefore this many times as
+/// long as those of other groups on the same links: then about as many values are in flight.
+inline constexpr std::uint32_t kFormRoom = 16;
+inline constexpr std::uint32_t kFormBufferBytesMax = 512U << 10;
+/// Segments whose values have as many bytes are long enough on every link.
+inline constexpr std::uint32_t kFormValuesMin = 16U << 10;
+/// Returns the most elements of a segment whose sums travel in forms, in buffers of this length. Types with short forms
+/// get no longer segments than other groups have: more bytes in flight would wait in queues.
+[[nodiscard]] constexpr std::size_t form_segment_elements(DType dtype, std::uint32_t buffer_bytes) noexcept {
+  const std::size_t values = std::max(buffer_bytes / kFormRoom, kFormValuesMin);
+  return std::min(form_elements_max(dtype, buffer_bytes), values / size_of(dtype));
+}
 /// Returns the buffer's length for forms, where other buffers have `segment_bytes`.
 [[nodiscard]] constexpr std::uint32_t form_buffer_bytes(std::uint32_t segment_bytes) noexcept {
   return std::max(segment_bytes, std::min(kFormRoom * segment_bytes, kFormBufferBytesMax));
