@@ -50,7 +50,7 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     if (out != nullptr) *out = nullptr;
     const auto comm = comms().pin(handle);
     if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    const auto checked = check(call, comm->rank(), comm->size(), comm->numerics());
+    const auto checked = check(call, comm->rank(), comm->size(), comm->numerics(), &comm->factors());
     if (!checked) return report(checked.error(), &comm->errors());
     if (out == nullptr && comm->local() && !comm->has_other_work()) {  // the shortest way: without a request
       const Status status = comm->run(*checked);
@@ -133,6 +133,34 @@ tributary_request_details details_of(const Request& request) noexcept {
 }
 
 }  // namespace
+
+tributary_status tributary_op_create_premul_sum(tributary_comm* handle, const void* factor, tributary_dtype dtype,
+                                                tributary_op* op) {
+  constexpr const char* function = "tributary_op_create_premul_sum";
+  return guarded(function, [&]() -> tributary_status {
+    if (op == nullptr) return report(Errc::bad_argument, std::string(function) + ": op is NULL");
+    const auto comm = live(function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    const auto checked = check_factor(function, factor, dtype);
+    const auto made = checked ? comm->factors().add(*checked) : std::unexpected(checked.error());
+    if (!made) return report(made.error(), &comm->errors());
+    *op = static_cast<tributary_op>(*made);
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_op_destroy(tributary_comm* handle, tributary_op op) {
+  constexpr const char* function = "tributary_op_destroy";
+  return guarded(function, [&]() -> tributary_status {
+    const auto comm = live(function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    if (comm->factors().remove(op)) return TRIBUTARY_OK;
+    return report(Errc::bad_argument,
+                  std::string(function) + ": op is " + std::to_string(op) +
+                      ", which is no live op of tributary_op_create_premul_sum for this communicator",
+                  &comm->errors());
+  });
+}
 
 tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                       tributary_op op, tributary_comm* comm, tributary_request** request) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 
 #include "tributary/protocol/collective.h"
 #include "tributary/protocol/numerics.h"
@@ -94,6 +95,19 @@ Status check_operator(const char* function, ReduceOp op, DType dtype) {
                            std::string(to_string(dtype)));
 }
 
+/// Returns the factor of a call whose op is that of a factor.
+Result<Factor> factor_of(const CollectiveCall& call, DType dtype, const Factors* factors) {
+  const auto found = factors != nullptr ? factors->find(call.op) : std::nullopt;
+  if (!found) {
+    return bad(call.function, "op is " + std::to_string(call.op) +
+                                  ", which tributary_op_create_premul_sum has not made for this communicator, or "
+                                  "tributary_op_destroy has ended");
+  }
+  if (found->dtype == dtype) return *found;
+  return bad(call.function, "op has a factor of type " + std::string(to_string(found->dtype)) + ", but dtype is " +
+                                std::string(to_string(dtype)));
+}
+
 Status check_rank_argument(const char* function, const char* name, int value, std::uint32_t nranks) {
   if (value >= 0 && static_cast<std::uint32_t>(value) < nranks) return {};
   return bad(function, std::string(name) + " is " + std::to_string(value) + ", but the communicator has ranks 0 to " +
@@ -113,11 +127,18 @@ std::optional<CallOp> call_op(int op, Numerics otherwise) noexcept {
                                                        : otherwise};
 }
 
-Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks, Numerics numerics) {
+Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks, Numerics numerics,
+                          const Factors* factors) {
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
-  const auto op = call_op(call.op, numerics);
-  if (!op) {
+  std::optional<Factor> factor;
+  if (Factors::names(call.op)) {
+    const auto found = factor_of(call, *dtype, factors);
+    if (!found) return std::unexpected(found.error());
+    factor = *found;
+  }
+  const auto op = call_op(factor ? call.op % Factors::kUnit : call.op, numerics);
+  if (!op || (factor && op->op != ReduceOp::sum)) {
     return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
                                   std::to_string(kReduceOpCount - 1) +
                                   ", with TRIBUTARY_OP_FAST or TRIBUTARY_OP_EXACT added or without");
@@ -146,8 +167,18 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
       .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,
       .recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr,
       .in_place = *in_place,
+      .factor = factor,
       .send_bytes = part.send * size_of(*dtype),
       .recv_bytes = part.recv * size_of(*dtype)};
+}
+
+Result<Factor> check_factor(const char* function, const void* value, int dtype) {
+  const auto known = check_dtype(function, dtype);
+  if (!known) return std::unexpected(known.error());
+  if (value == nullptr) return bad(function, "factor is NULL; it must hold one " + std::string(to_string(*known)));
+  Factor factor{.dtype = *known};
+  std::memcpy(factor.value.data(), value, size_of(*known));
+  return factor;
 }
 
 std::unique_ptr<Operation> make_operation(const CheckedCall& call) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "client/api/factors.h"
 #include "client/communicator/message.h"
 #include "client/operation/operation.h"
 #include "tributary/protocol/numerics.h"
@@ -33,7 +34,9 @@ struct CheckedCall {
   std::byte* recv = nullptr;
   bool plain_memory = true;  // the buffers are ordinary host memory of the caller
   bool in_place = false;
-  std::size_t send_bytes = 0, recv_bytes = 0;  // bytes that this rank reads and writes
+  bool multiplied = false;                      // the input is the products with `factor`
+  std::optional<Factor> factor = std::nullopt;  // of a pre-multiplied sum
+  std::size_t send_bytes = 0, recv_bytes = 0;   // bytes that this rank reads and writes
 
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };
@@ -45,9 +48,12 @@ struct CallOp {
 /// Returns the parts of an op; nullopt if it is no tributary_op. `otherwise`: the numerics of an op without its own.
 [[nodiscard]] std::optional<CallOp> call_op(int op, Numerics otherwise) noexcept;
 
-/// Checks a call. Allocates memory only for an error. `numerics`: those of the communicator.
+/// Checks a call. Allocates memory only for an error. `numerics`, `factors`: those of the communicator; nullptr: it has
+/// no factors.
 [[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks,
-                                        Numerics numerics = Numerics::fast);
+                                        Numerics numerics = Numerics::fast, const Factors* factors = nullptr);
+/// Makes the factor of an op from the value of the C API.
+[[nodiscard]] Result<Factor> check_factor(const char* function, const void* value, int dtype);
 /// Makes the operation, without its on_done.
 [[nodiscard]] std::unique_ptr<Operation> make_operation(const CheckedCall& call);
 

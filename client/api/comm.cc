@@ -11,6 +11,7 @@
 #include "client/api/interfaces.h"
 #include "client/api/io_threads.h"
 #include "client/api/log.h"
+#include "client/api/products.h"
 #include "client/api/transports.h"
 #include "client/collectives/fallback/peer_link.h"
 #include "client/control/time_out.h"
@@ -423,6 +424,11 @@ Status Comm::run(const CheckedCall& call) {
 }
 
 Status Comm::run_on_host(const CheckedCall& call) {
+  if (call.factor && !call.multiplied) {
+    CheckedCall multiplied = call;
+    const auto products = multiply_input(multiplied);
+    return run_on_host(multiplied);
+  }
   if (check_values_ == ValueCheck::off) return local_->queue.run(local_call(call));
   const auto values = look_at_input(call);
   if (!values) return std::unexpected(values.error());
@@ -446,7 +452,7 @@ Result<std::unique_ptr<CallValues>> Comm::look_at_input(const CheckedCall& call)
 Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
   const bool checks = check_values_ != ValueCheck::off;
-  if (!local_ && !checks && in_network_capable(call.signature.collective)) {
+  if (!local_ && !checks && !call.factor && in_network_capable(call.signature.collective)) {
     auto direct = stager_->direct(buffers_of(call));
     if (!direct) return std::unexpected(direct.error());
     if (*direct != nullptr) return start(call, std::move(*direct), request, next);
@@ -454,11 +460,12 @@ Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& requ
   auto made = stage(call);
   if (!made) return std::unexpected(made.error());
   const std::shared_ptr<gpu::StagedCall> staged = std::move(*made);
-  const CheckedCall hosted = staged ? on_host(call, *staged) : call;
-  const bool whole = local_ || checks;  // the whole input comes down before the operation begins
+  CheckedCall hosted = staged ? on_host(call, *staged) : call;
+  const bool whole = local_ || checks || call.factor;  // the whole input comes down before the operation begins
   if (staged && whole) {
     if (auto ok = staged->download(); !ok) return ok;
   }
+  if (hosted.factor) request->keep(multiply_input(hosted));
   if (checks) {
     auto values = look_at_input(hosted);
     if (!values) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,9 @@ class Request {
   void note_peer(std::uint32_t rank) noexcept { peer_ = static_cast<int>(rank); }
   /// Returns the other side of a message that has ended without an error; else -1.
   [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
+  /// Keeps the memory that holds the operation's input as long as the request lives. Call it before the operation
+  /// starts.
+  void keep(std::unique_ptr<std::byte[]> input) noexcept { input_ = std::move(input); }
   /// Makes complete() count the result. Call it before the operation starts. The buffers must live until complete().
   void count_values(std::unique_ptr<CallValues> values) noexcept { values_ = std::move(values); }
   /// Returns the counts: of the input, and once the request is done also of the result; nullptr: nothing is counted.
@@ -72,6 +76,7 @@ class Request {
   int peer_ = -1;                       // set before done_
   std::unique_ptr<CallValues> values_;  // set before the start; complete() changes it with mutex_ held
   int* source_into_ = nullptr;
+  std::unique_ptr<std::byte[]> input_;  // nullptr: the input is in other memory
 };
 
 }  // namespace tributary::client

@@ -107,7 +107,7 @@ typedef enum tributary_dtype TRIBUTARY_ENUM_BASE {
  *
  * BAND, BOR and BXOR combine the bits of integers. LAND, LOR and LXOR combine their truth values: 0 is false, all other
  * values are true, and results are 0 or 1. Floats have none of these six: TRIBUTARY_ERROR_BAD_ARGUMENT. A communicator
- * of one rank copies its input, whatever the op.
+ * of one rank copies its input, whatever the op. tributary_op_create_premul_sum makes further ops.
  *
  * (1) float8 e4m3 has no infinity and becomes NaN instead. Sums and products of 8- and 16-bit floats accumulate in
  *     float32 and are rounded to their type, to nearest even, at each point of the tree, ring or host. If the result
@@ -355,6 +355,23 @@ typedef struct tributary_mem_details {
 } tributary_mem_details;
 TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);
 
+/* Makes an op for tributary_all_reduce, tributary_reduce and tributary_reduce_scatter: this rank multiplies its values by
+ * a factor of its own, and the ranks then sum the products. The other ranks have an op with another factor, or
+ * TRIBUTARY_SUM, which is the factor 1. `factor` is one `dtype` in host memory, which the call reads. The op is good for
+ * calls with this dtype on this communicator, and may have numerics: op | TRIBUTARY_OP_EXACT.
+ *   - Numbers: each product is rounded to its type, once, to nearest even; products of integers wrap. The sum then
+ *     follows the rules of TRIBUTARY_SUM: with exact numerics it is the exact sum of the rounded products, rounded once.
+ *     So every path gives the same products. check_values counts the products, not the input, and the bound of the
+ *     rounding error is not known for floats.
+ *   - Price: the call itself multiplies, before it returns. It writes the products to recv if recv has the size of send,
+ *     else to memory of that size, which the library keeps until the request is freed. `send` keeps its values, unless
+ *     it is recv. A GPU's input first comes down to host memory as a whole, and the network does not read it directly.
+ *   - Threads: any thread may make and destroy ops, without the other ranks. A communicator has at most 65,536 ops
+ *     (TRIBUTARY_ERROR_EXHAUSTED). */
+TRIBUTARY_API tributary_status tributary_op_create_premul_sum(tributary_comm* comm, const void* factor,
+                                                              tributary_dtype dtype, tributary_op* op);
+/* Destroys such an op. Calls that were made with it go on. The communicator's end destroys all its ops. */
+TRIBUTARY_API tributary_status tributary_op_destroy(tributary_comm* comm, tributary_op op);
 /* recv[i] = op over all ranks of send[i], for i in [0, count). */
 TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                     tributary_op op, tributary_comm* comm, tributary_request** request);

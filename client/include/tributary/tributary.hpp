@@ -281,6 +281,28 @@ class Memory {
   tributary_mem* memory_ = nullptr;
 };
 
+/// A sum for which this rank first multiplies its values by a factor of its own: see tributary_op_create_premul_sum.
+/// Communicator::premultiplied_sum() makes it. The destructor destroys the op; calls that were made with it go on.
+class PremultipliedSum {
+ public:
+  PremultipliedSum(tributary_comm* comm, tributary_op op) noexcept : comm_(comm), op_(op) {}
+  PremultipliedSum(PremultipliedSum&& other) noexcept : comm_(std::exchange(other.comm_, nullptr)), op_(other.op_) {}
+  PremultipliedSum& operator=(PremultipliedSum&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    std::swap(op_, other.op_);
+    return *this;
+  }
+  ~PremultipliedSum() {
+    if (comm_ != nullptr) tributary_op_destroy(comm_, op_);
+  }
+
+  [[nodiscard]] Op op() const noexcept { return static_cast<Op>(op_); }
+
+ private:
+  tributary_comm* comm_ = nullptr;
+  tributary_op op_ = TRIBUTARY_SUM;
+};
+
 namespace detail {
 
 template <class Buffer>
@@ -369,6 +391,16 @@ class Communicator {
     tributary_mem* handle = nullptr;
     detail::check(tributary_mem_register(comm_, memory, bytes, kind, &handle));
     return Memory(comm_, handle);
+  }
+
+  /// Makes an op for reductions of buffers with elements of the factor's type:
+  ///   const auto half = comm.premultiplied_sum(0.5F);
+  ///   comm.all_reduce(gradients, gradients, half.op());
+  template <class T>
+  [[nodiscard]] PremultipliedSum premultiplied_sum(T factor) {
+    tributary_op op = TRIBUTARY_SUM;
+    detail::check(tributary_op_create_premul_sum(comm_, &factor, dtype_of<T>, &op));
+    return PremultipliedSum(comm_, op);
   }
 
   /// recv[i] = op over all ranks of send[i]; both buffers have the same size.

@@ -63,6 +63,10 @@ TEST(Cpp, EveryCollectiveGivesWhatItSays) {
     comm.all_reduce(far, sum, Op::sum | Numerics::exact);
     EXPECT_EQ(sum[0], 1.0F);
 
+    const PremultipliedSum scaled = comm.premultiplied_sum(static_cast<float>(rank + 1));
+    comm.all_reduce(own, pair, scaled.op() | Numerics::exact);
+    EXPECT_EQ(pair, (std::array<float, 2>{8, 6}));
+
     int number = rank == 1 ? 77 : 0;
     comm.broadcast(View<int>(&number, 1), 1);
     EXPECT_EQ(number, 77);

@@ -167,6 +167,42 @@ TEST_F(Gpu, ManyCallsAtOnceEndInAnyOrderWithTheirOwnBits) {
   });
 }
 
+TEST_F(Gpu, PremultipliedSumsHaveTheFactorsOfTheirRanks) {
+  constexpr int kRanks = 2;
+  constexpr std::size_t kCount = 700'001;
+  run_ranks(kRanks, [&](tributary_comm* comm, int rank) {
+    for (const int on_gpu : {1, 2, 3}) {
+      const std::int32_t factor = rank + 2;
+      tributary_op op = TRIBUTARY_SUM;
+      ASSERT_EQ(tributary_op_create_premul_sum(comm, &factor, TRIBUTARY_INT32, &op), TRIBUTARY_OK) << last_error();
+      std::vector<Bytes> products;
+      for (int r = 0; r < kRanks; ++r) {
+        const Bytes input = reducible(DType::int32, ReduceOp::sum, kCount, r);
+        products.push_back(
+            reduced(DType::int32, ReduceOp::sum, std::vector<Bytes>(static_cast<std::size_t>(r + 2), input)));
+      }
+      const Bytes input = reducible(DType::int32, ReduceOp::sum, kCount, rank);
+      Memory send((on_gpu & 1) != 0, input), recv((on_gpu & 2) != 0, Bytes(input.size()));
+      tributary_request* request = nullptr;
+      ASSERT_EQ(tributary_all_reduce(send.data(), recv.data(), kCount, TRIBUTARY_INT32, op, comm, &request),
+                TRIBUTARY_OK)
+          << last_error();
+      EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << last_error();
+      EXPECT_EQ(difference(reduced(DType::int32, ReduceOp::sum, products), recv.content()), "") << on_gpu;
+      EXPECT_EQ(difference(input, send.content()), "") << "the input has changed";
+      ASSERT_EQ(tributary_reduce_scatter(send.data(), recv.data(), kCount / kRanks, TRIBUTARY_INT32, op, comm, nullptr),
+                TRIBUTARY_OK)
+          << last_error();
+      const std::size_t bytes = kCount / kRanks * sizeof(std::int32_t);
+      EXPECT_EQ(difference(
+                    part(reduced(DType::int32, ReduceOp::sum, products), static_cast<std::size_t>(rank) * bytes, bytes),
+                    part(recv.content(), 0, bytes)),
+                "")
+          << on_gpu;
+    }
+  });
+}
+
 TEST_F(Gpu, ValuesAreCountedInTheMemoryOfGpus) {
   constexpr std::size_t kCount = 500'000;
   for (const char* const check : {"count", "nan-fails"}) {
