@@ -50,7 +50,7 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     if (out != nullptr) *out = nullptr;
     const auto comm = comms().pin(handle);
     if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    const auto checked = check(call, comm->rank(), comm->size(), comm->numerics(), &comm->factors());
+    const auto checked = check(call, comm->rank(), comm->size(), comm->ops().numerics, &comm->ops().factors);
     if (!checked) return report(checked.error(), &comm->errors());
     if (out == nullptr && comm->local() && !comm->has_other_work()) {  // the shortest way: without a request
       const Status status = comm->run(*checked);
@@ -142,7 +142,7 @@ tributary_status tributary_op_create_premul_sum(tributary_comm* handle, const vo
     const auto comm = live(function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     const auto checked = check_factor(function, factor, dtype);
-    const auto made = checked ? comm->factors().add(*checked) : std::unexpected(checked.error());
+    const auto made = checked ? comm->ops().factors.add(*checked) : std::unexpected(checked.error());
     if (!made) return report(made.error(), &comm->errors());
     *op = static_cast<tributary_op>(*made);
     return TRIBUTARY_OK;
@@ -154,7 +154,7 @@ tributary_status tributary_op_destroy(tributary_comm* handle, tributary_op op) {
   return guarded(function, [&]() -> tributary_status {
     const auto comm = live(function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    if (comm->factors().remove(op)) return TRIBUTARY_OK;
+    if (comm->ops().factors.remove(op)) return TRIBUTARY_OK;
     return report(Errc::bad_argument,
                   std::string(function) + ": op is " + std::to_string(op) +
                       ", which is no live op of tributary_op_create_premul_sum for this communicator",

@@ -285,7 +285,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   comm->serve(settings, parts->settings.flight_record);
   comm->transport_name_ = parts->transport_name;
   comm->gpudirect_ = settings.gpudirect;
-  comm->numerics_ = settings.numerics;
+  comm->ops_.numerics = settings.numerics;
   comm->next_groups_.secret = id.secret;
   comm->check_values_ = settings.check_values;
   comm->record_ = parts->settings.flight_record;

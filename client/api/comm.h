@@ -42,8 +42,7 @@ class Comm {
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::uint32_t size() const noexcept { return nranks_; }
-  [[nodiscard]] Numerics numerics() const noexcept { return numerics_; }
-  [[nodiscard]] Factors& factors() noexcept { return factors_; }
+  [[nodiscard]] Ops& ops() noexcept { return ops_; }
   [[nodiscard]] CommErrors& errors() const noexcept { return *errors_; }
   [[nodiscard]] std::shared_ptr<CommErrors> shared_errors() const noexcept { return errors_; }
   /// True in the process that made this object; false in a child of that process.
@@ -130,13 +129,12 @@ class Comm {
   std::shared_ptr<local::GroupCalls> local_;                // set only in create()
   std::string transport_name_;                              // set only in create()
   gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
-  Numerics numerics_ = Numerics::fast;                      // set only in create()
+  Ops ops_;                                                 // its numerics are set only in create()
   ValueCheck check_values_ = ValueCheck::off;               // set only in create()
   std::shared_ptr<FlightRecord> record_;                    // set only in create()
-  Factors factors_;
-  ClientSettings::WhileWaiting while_waiting_;  // set only in create(); may be empty
-  NextGroups next_groups_;                      // its secret is set only in create()
-  std::unique_ptr<ServedRecord> served_;        // set only in create(); nullptr: no port
+  ClientSettings::WhileWaiting while_waiting_;              // set only in create(); may be empty
+  NextGroups next_groups_;                                  // its secret is set only in create()
+  std::unique_ptr<ServedRecord> served_;                    // set only in create(); nullptr: no port
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<gpu::Stager> stager_;  // declared after thread_: its copies use the thread when they end
 };

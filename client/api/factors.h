@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/numerics.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::client {
@@ -38,6 +39,12 @@ class Factors {
   mutable std::mutex mutex_;
   std::map<int, Factor> by_number_;  // guarded by mutex_
   int last_ = 0;                     // guarded by mutex_: numbers go round, so that a stale op is found out for long
+};
+
+/// What a communicator knows of the ops of its calls.
+struct Ops {
+  Numerics numerics = Numerics::fast;  // of a call without numerics of its own
+  Factors factors;
 };
 
 }  // namespace tributary::client
