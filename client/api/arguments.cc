@@ -99,9 +99,10 @@ Status check_operator(const char* function, ReduceOp op, DType dtype) {
 Result<Factor> factor_of(const CollectiveCall& call, DType dtype, const Factors* factors) {
   const auto found = factors != nullptr ? factors->find(call.op) : std::nullopt;
   if (!found) {
-    return bad(call.function, "op is " + std::to_string(call.op) +
-                                  ", which tributary_op_create_premul_sum has not made for this communicator, or "
-                                  "tributary_op_destroy has ended");
+    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
+                                  std::to_string(kReduceOpCount - 1) +
+                                  ", and what tributary_op_create_premul_sum has made for this communicator until "
+                                  "tributary_op_destroy");
   }
   if (found->dtype == dtype) return *found;
   return bad(call.function, "op has a factor of type " + std::string(to_string(found->dtype)) + ", but dtype is " +
