@@ -41,7 +41,7 @@ class Factors {
   int last_ = 0;                     // guarded by mutex_: numbers go round, so that a stale op is found out for long
 };
 
-/// What a communicator knows of the ops of its calls.
+/// The rules of one communicator for the ops of its calls.
 struct Ops {
   Numerics numerics = Numerics::fast;  // of a call without numerics of its own
   Factors factors;
