@@ -144,9 +144,9 @@ RankTroubles OwnTroubles::between(const Counters& before, const Counters& after,
 
 bool OwnTroubles::look(transport::TimePoint now) {
   if (read_at_ && now - *read_at_ < kPeriod) return false;
-  Counters counters = read();
+  const Counters counters = read();
   if (read_at_) last_ = {between(counters_, counters, now - *read_at_), last_[0]};
-  counters_ = std::move(counters);
+  counters_ = counters;
   read_at_ = now;
   const bool troubled = current().any();
   return std::exchange(told_, troubled) || troubled;

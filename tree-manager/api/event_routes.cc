@@ -65,9 +65,7 @@ class EventFlow final : public service::HttpFlow {
     const bool begins = std::exchange(begins_, false);
     const bool beats = now - sent_at_ >= kHeartbeat;
     // The token may have expired, or another manager may lead: then nothing more may be told.
-    if (beats || log_.last() != known_) {
-      if (!reader_.goes_on()) return std::nullopt;
-    }
+    if ((beats || log_.last() != known_) && !reader_.goes_on()) return std::nullopt;
     const EventLog::Page page = log_.after(known_, kEventsInChunk);
     // The first id is that before the first event: a reader that gets only a part of this text resumes at it.
     std::string text = begins ? "retry: 1000\nid: " + std::to_string(known_) + "\n\n" : "";
@@ -164,7 +162,7 @@ void EventStreams::count_sent(std::size_t events, bool missed) noexcept {
 HttpReply events_reply(const service::HttpHead& head, const EventLog& log, EventStreams& streams, EventReader reader) {
   const auto known = known_event(head);
   if (!known) return error_reply(known.error());
-  if (head.accept.find(kStreamType) == std::string::npos) return list_reply(log, reader, *known);
+  if (!head.accept.contains(kStreamType)) return list_reply(log, reader, *known);
   HttpReply reply{.content_type = std::string(kStreamType), .body = {}, .headers = {}};
   reply.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy must not keep events back
   if (reader.told == EventsTold::none) {

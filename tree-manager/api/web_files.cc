@@ -31,7 +31,7 @@ HttpReply web_file(const std::string& name, const service::HttpHead& head) {
   HttpReply reply{.content_type = type_of(name), .body = {}, .headers = {}};
   reply.headers.emplace_back("ETag", tag);
   reply.headers.emplace_back("Cache-Control", "no-cache");  // browsers keep it, and ask each time whether it is new
-  if (head.if_none_match.find(tag) != std::string::npos) {
+  if (head.if_none_match.contains(tag)) {
     reply.status = 304;
     return reply;
   }

@@ -23,7 +23,7 @@ std::string ranks_words(const GroupRecord& group) {
   return std::to_string(group.hosts.size()) + (group.hosts.size() == 1 ? " rank" : " ranks");
 }
 
-std::string with_reason(std::string text, const std::string& reason) {
+std::string with_reason(const std::string& text, const std::string& reason) {
   return reason.empty() ? text : text + ": " + reason;
 }
 

@@ -18,9 +18,9 @@ template <class Make, class PassOn>
 void make(const mpi::Form<Make>& form, Integer request, Integer error, const PassOn& pass_on) {
   mpi::fortran::clear(error);
   MPI_Request made = MPI_REQUEST_NULL;
-  const int code = mpi::persistent(form, &made, [&] {
+  const int code = mpi::persistent(form, &made, [&]() -> int {
     pass_on();
-    if (mpi::fortran::failed(error)) return static_cast<int>(*error);
+    if (mpi::fortran::failed(error)) return *error;
     made = PMPI_Request_f2c(*request);
     return MPI_SUCCESS;
   });

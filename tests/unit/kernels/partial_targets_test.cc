@@ -17,7 +17,7 @@ namespace {
 
 template <class Float>
 std::vector<Float> any_values(std::size_t count, std::mt19937_64& random) {
-  using Bits = typename Layout<Float>::Bits;
+  using Bits = Layout<Float>::Bits;
   const Float special[] = {0,
                            Float{-0.0},
                            std::numeric_limits<Float>::infinity(),
@@ -43,7 +43,7 @@ std::vector<Float> near_values(std::size_t count, unsigned first, std::mt19937_6
   for (Float& value : values) {
     const FloatBits<Float> bits(value);
     if (!bits.counts()) continue;
-    const auto field = static_cast<typename L::Bits>(first + random() % 8) << L::kFraction;
+    const auto field = static_cast<L::Bits>(first + random() % 8) << L::kFraction;
     const auto sign = bits.bits ^ bits.magnitude();
     value = std::bit_cast<Float>(sign | field | bits.fraction());
   }

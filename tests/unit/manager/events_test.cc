@@ -81,7 +81,7 @@ TEST_F(EventsTest, TellTheLifeOfAGroup) {
   EXPECT_EQ(last_.text, "1 lane, epoch 2");
   ASSERT_TRUE(cluster_->remove_group(group).has_value());
   EXPECT_THAT(news(), ElementsAre("group-ended"));
-  ask();
+  (void)ask();
   news();
   advance(16s);
   const auto kinds = news();

@@ -109,11 +109,11 @@ TEST_F(SealedTcp, AClientWithAnotherSecretIsRefused) {
   EXPECT_EQ(accepted().headers, 0U);
 }
 
-/// Returns keys that have no secrets of groups before `has_key`.
-std::shared_ptr<LinkKeys> keys_once(const bool& has_key, PacketSecurity least) {
+/// Returns keys that have no secrets of groups before `*has_key`.
+std::shared_ptr<LinkKeys> keys_once(const std::shared_ptr<const bool>& has_key, PacketSecurity least) {
   auto keys = std::make_shared<LinkKeys>(least);
-  keys->set_derive([&has_key](const LinkName& name) -> LinkKeys::Found {
-    if (!has_key) return std::unexpected(NoSecret::not_yet);
+  keys->set_derive([has_key](const LinkName& name) -> LinkKeys::Found {
+    if (!*has_key) return std::unexpected(NoSecret::not_yet);
     return secret_of(static_cast<std::uint8_t>(1 + name.child));
   });
   return keys;
@@ -121,7 +121,7 @@ std::shared_ptr<LinkKeys> keys_once(const bool& has_key, PacketSecurity least) {
 
 TEST_F(SealedTcp, AHelloWaitsForTheManagersKey) {
   for (const auto least : {PacketSecurity::off, PacketSecurity::encrypt}) {
-    bool has_key = false;
+    const auto has_key = std::make_shared<bool>(false);
     accepting_.peers.clear();
     peer_ = Peer();
     listen({.keys = keys_once(has_key, least)});
@@ -129,7 +129,7 @@ TEST_F(SealedTcp, AHelloWaitsForTheManagersKey) {
     const TimePoint until = Clock::now() + std::chrono::milliseconds(200);
     ASSERT_TRUE(run_until([&] { return Clock::now() > until; }));
     EXPECT_FALSE(peer_.opened || peer_.closed);
-    has_key = true;
+    *has_key = true;
     ASSERT_TRUE(run_until([&] { return peer_.closed || accepted().frames.size() == 1; }));
     EXPECT_FALSE(peer_.closed) << peer_.closed->message;
     client_.reset();
@@ -137,7 +137,7 @@ TEST_F(SealedTcp, AHelloWaitsForTheManagersKey) {
 }
 
 TEST_F(SealedTcp, AHelloIsRefusedWithTheReasonIfNoKeyComes) {
-  const bool has_key = false;
+  const auto has_key = std::make_shared<bool>(false);
   listen({.keys = keys_once(has_key, PacketSecurity::off)});
   connect(with(PacketSecurity::encrypt));
   ASSERT_TRUE(run_until([&] { return peer_.closed.has_value(); }));

@@ -45,6 +45,6 @@ struct NetVersion<12> {
 };
 
 template <int kVersion>
-using NetTable = typename NetVersion<kVersion>::Table;
+using NetTable = NetVersion<kVersion>::Table;
 
 }  // namespace tributary::nccl::abi
