@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,26 +81,18 @@ class FrontDoor {
   }
 
  private:
-  /// Returns a new connection. Each comes from one of 65,536 addresses of the loopback device, in turn: a fast machine
-  /// makes over 1,000 connections a second, and one address has 28,232 ports, each of which waits for a minute.
+  /// Returns a new connection. libFuzzer's clock interrupts a call about once a minute; the call is then made again.
   int connected() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    const int on = 1;
-    ::setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-    const sockaddr_in from = address((127U << 24U) | (1U << 16U) | (static_cast<unsigned>(inputs_) & 0xffffU), 0);
-    const sockaddr_in to = address(INADDR_LOOPBACK, server_->local().port);
-    if (::bind(socket, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0 ||
-        ::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-      insist(false, std::string("the server takes no connection: ") + std::strerror(errno));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(server_->local().port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (;;) {
+      const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+      if (::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return socket;
+      insist(errno == EINTR, std::string("the server takes no connection: ") + std::strerror(errno));
+      ::close(socket);
     }
-    return socket;
-  }
-  static sockaddr_in address(std::uint32_t host, std::uint16_t port) {
-    sockaddr_in made{};
-    made.sin_family = AF_INET;
-    made.sin_port = htons(port);
-    made.sin_addr.s_addr = htonl(host);
-    return made;
   }
   void greet() {
     const auto answer = client_->run(url_, {.method = "GET",
