@@ -95,15 +95,17 @@ Status check_operator(const char* function, ReduceOp op, DType dtype) {
                            std::string(to_string(dtype)));
 }
 
+std::unexpected<Error> no_op(const CollectiveCall& call) {
+  return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
+                                std::to_string(kReduceOpCount - 1) +
+                                ", and what tributary_op_create_premul_sum has made for this communicator until "
+                                "tributary_op_destroy, with TRIBUTARY_OP_FAST or TRIBUTARY_OP_EXACT added or without");
+}
+
 /// Returns the factor of a call whose op is that of a factor.
 Result<Factor> factor_of(const CollectiveCall& call, DType dtype, const Factors* factors) {
   const auto found = factors != nullptr ? factors->find(call.op) : std::nullopt;
-  if (!found) {
-    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
-                                  std::to_string(kReduceOpCount - 1) +
-                                  ", and what tributary_op_create_premul_sum has made for this communicator until "
-                                  "tributary_op_destroy");
-  }
+  if (!found) return no_op(call);
   if (found->dtype == dtype) return *found;
   return bad(call.function, "op has a factor of type " + std::string(to_string(found->dtype)) + ", but dtype is " +
                                 std::string(to_string(dtype)));
@@ -139,11 +141,7 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
     factor = *found;
   }
   const auto op = call_op(factor ? call.op % Factors::kUnit : call.op, numerics);
-  if (!op || (factor && op->op != ReduceOp::sum)) {
-    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
-                                  std::to_string(kReduceOpCount - 1) +
-                                  ", with TRIBUTARY_OP_FAST or TRIBUTARY_OP_EXACT added or without");
-  }
+  if (!op || (factor && op->op != ReduceOp::sum)) return no_op(call);
   if (auto ok = check_operator(call.function, op->op, *dtype); !ok) return std::unexpected(ok.error());
   if (has_root(call.collective)) {
     if (auto ok = check_rank_argument(call.function, "root", call.root, nranks); !ok)

@@ -16,7 +16,8 @@ namespace tributary::manager {
 }
 
 /// Gives the group longer buffers if anybody sends forms in the trees that it would get without them, and if it gets as
-/// good trees with them; if not, it tries half of their length. `by_rate`: the length of other groups' buffers; `plan_for` plans a group's trees.
+/// good trees with them; if not, it tries half of their length. `by_rate`: the length of other groups' buffers;
+/// `plan_for` plans a group's trees.
 template <class PlanFor>
 void fit_buffers(GroupRecord& group, std::uint32_t by_rate, PlanFor plan_for) {
   if (group.form_senders == FormSenders::nobody) return;

@@ -16,10 +16,11 @@ import sys
 import unittest
 from pathlib import Path
 
+import network_namespaces
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
 
-SKIPPED = 77
 MACHINES = (1, 2, 3)
 BLOCK = re.compile(r"<!-- tried by replicas_page_test -->\n```\n(.*?)```", re.DOTALL)
 # A job of two ranks, which ends with an error if its sums do not go through an aggregator.
@@ -138,13 +139,7 @@ class Page(Daemons):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.access("/usr/bin/etcd", os.X_OK) or shutil.which("ip") is None or shutil.which("curl") is None:
-        print("skipped: only root makes network namespaces, and etcd, ip and curl must be there")
-        sys.exit(SKIPPED)
-    if subprocess.run(("ip", "netns", "add", f"tq{os.getpid() % 10000}x"), check=False, capture_output=True).returncode != 0:
-        print("skipped: this machine makes no network namespaces")
-        sys.exit(SKIPPED)
-    subprocess.run(("ip", "netns", "del", f"tq{os.getpid() % 10000}x"), check=False)
+    network_namespaces.skip_without()
     Page.root, Page.build = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     del sys.argv[1:3]
     unittest.main(verbosity=1)

@@ -17,7 +17,8 @@ import time
 import unittest
 from pathlib import Path
 
-SKIPPED = 77
+import network_namespaces
+
 LIMIT_SECONDS = 60.0
 MACHINES = (1, 2, 3)
 GROUP = {"job": "j", "ranks": ["a", "b"]}
@@ -150,13 +151,7 @@ class Partition(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.access("/usr/bin/etcd", os.X_OK) or shutil.which("ip") is None or shutil.which("curl") is None:
-        print("skipped: only root makes network namespaces, and etcd, ip and curl must be there")
-        sys.exit(SKIPPED)
-    if subprocess.run(("ip", "netns", "add", f"tp{os.getpid() % 10000}x"), check=False, capture_output=True).returncode != 0:
-        print("skipped: this machine makes no network namespaces")
-        sys.exit(SKIPPED)
-    subprocess.run(("ip", "netns", "del", f"tp{os.getpid() % 10000}x"), check=False)
+    network_namespaces.skip_without()
     Partition.build = Path(sys.argv[1]).resolve()
     del sys.argv[1:]
     unittest.main(verbosity=1)
