@@ -105,13 +105,19 @@ std::byte*& Lane::buffer(const Slot& slot, std::uint32_t child) noexcept {
 
 std::byte* Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
   std::byte*& taken = buffer(slot, child);
-  if (taken == nullptr) taken = buffers_.take();
+  if (taken == nullptr) taken = is_read_elsewhere(child) ? buffers_.take_for_readers() : buffers_.take();
   return taken;
 }
 
 void Lane::release(const Slot& slot, std::uint32_t from, std::uint32_t to) noexcept {
   for (std::uint32_t child = from; child < to; ++child) {
-    if (std::byte* const taken = std::exchange(buffer(slot, child), nullptr)) buffers_.give_back(taken);
+    std::byte* const taken = std::exchange(buffer(slot, child), nullptr);
+    if (taken == nullptr) continue;
+    if (is_read_elsewhere(child)) {
+      buffers_.give_back_from_readers(taken);
+    } else {
+      buffers_.give_back(taken);
+    }
   }
 }
 

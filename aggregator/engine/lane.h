@@ -94,6 +94,9 @@ class Lane {
   /// Do not call it while segments are in flight.
   void set_child(std::uint32_t child, std::uint32_t ranks, bool aggregator) noexcept;
 
+  /// Notes that a receiver reads sums where they lie, from a core of its own. See segment_buffers.h.
+  void sums_are_read_elsewhere() noexcept { read_elsewhere_ = true; }
+
   /// Returns the memory into which the lane receives and from which it sends; it lives as long as the lane.
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
 
@@ -150,6 +153,10 @@ class Lane {
   /// Returns the same, after it has taken a buffer if there was none.
   [[nodiscard]] std::byte* receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] std::byte* out_buffer(const Slot& slot) noexcept { return receive_buffer(slot, shape_.children); }
+  /// True for the `out` of slots, if other cores read it.
+  [[nodiscard]] bool is_read_elsewhere(std::uint32_t child) const noexcept {
+    return read_elsewhere_ && child == shape_.children;
+  }
   /// Gives the buffers of children [from, to) back.
   void release(const Slot& slot, std::uint32_t from, std::uint32_t to) noexcept;
   /// Makes the contribution of this child the slot's `out`, without a copy.
@@ -200,6 +207,7 @@ class Lane {
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;
+  bool read_elsewhere_ = false;
   bool over_ = false;
 };
 

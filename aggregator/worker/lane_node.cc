@@ -155,6 +155,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   joined_ever_ |= bit;
   children_[claims.child] = &session;
   lane_.set_child(claims.child, 1U << claims.scale, claims.kind == ChildKind::aggregator);
+  if (session.channel().shares_memory()) lane_.sums_are_read_elsewhere();
   ++joined_;
   TRIBUTARY_ASSERT(joined_ == static_cast<std::uint32_t>(std::popcount(joined_ever_)) && joined_ <= claims_.children,
                    "{}: {} of {} children have joined", name(), joined_, claims_.children);
@@ -436,6 +437,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
     }
     case FrameType::ready:
       parent_ready_ = true;
+      if (parent_->shares_memory()) lane_.sums_are_read_elsewhere();
       return become_ready_when_complete();
     case FrameType::fault:
       report_.reset();  // the root's report replaces this lane's, so that all ranks read the same report

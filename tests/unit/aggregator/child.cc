@@ -74,7 +74,7 @@ transport::Placement Child::on_header(transport::Channel&, const FrameHeader& he
   return transport::Accept{incoming_};
 }
 
-void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
+void Child::on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) {
   const std::string text(reinterpret_cast<const char*>(payload.data()), payload.size());
   switch (header.type) {
     case FrameType::ready:
@@ -86,6 +86,10 @@ void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<s
       return;
     case FrameType::result:
       results.push_back({header, {payload.begin(), payload.end()}});
+      if (reads_in_place) {
+        read_at.push_back(payload.data());
+        channel.give_back(payload);
+      }
       return;
     case FrameType::refuse:
       refused = text;

@@ -58,7 +58,12 @@ class Child final : public transport::ChannelHandler {
   std::optional<LaneLoss> lost;
   std::optional<MismatchReport> fault;
   std::optional<Error> closed;
+  bool reads_in_place = false;            // takes results where they lie, if the transport offers it
+  std::vector<const std::byte*> read_at;  // places of such results
 
+  bool takes_in_place(transport::Channel&, const FrameHeader& header) override {
+    return reads_in_place && header.type == FrameType::result;
+  }
   transport::Placement on_header(transport::Channel&, const FrameHeader& header) override;
   void on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel&, const Error& error) override { closed = error; }

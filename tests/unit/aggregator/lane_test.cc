@@ -470,6 +470,37 @@ TEST(Lane, UsesThreeBuffersAgainAndAgainIfOneSegmentIsInFlight) {
   EXPECT_EQ(used.size(), 3U);
 }
 
+TEST(Lane, SumsThatOtherCoresReadTakeTheirTurnsInAMebibyteOfBuffers) {
+  constexpr std::uint32_t kSegment = 64U << 10, kBuffers = 16;
+  LaneShape shape = root_of(2, 64);
+  shape.segment_bytes = kSegment;
+  Lane lane(shape, kEpoch);
+  lane.sums_are_read_elsewhere();
+  Lent lent;
+  std::set<const std::byte*> received, sums;
+  for (std::uint64_t sequence = 0; sequence < 200; ++sequence) {
+    for (const std::byte* buffer : contribute_both(lane, lent, sequence)) received.insert(buffer);
+    sums.insert(lent.result_of.at(sequence));
+    lane.sent(sequence);
+    lane.sent(sequence);
+    if (sequence < kBuffers) continue;
+    EXPECT_EQ(lent.result_of.at(sequence), lent.result_of.at(sequence - kBuffers)) << sequence;
+  }
+  EXPECT_EQ(sums.size(), kBuffers);
+  EXPECT_LE(received.size(), 3U) << "contributions use the same buffers again";
+}
+
+TEST(Lane, SumsThatOtherCoresReadUseAllBuffersIfThereAreFew) {
+  Lane lane(root_of(2, 1), kEpoch);
+  lane.sums_are_read_elsewhere();
+  Lent lent;
+  for (std::uint64_t sequence = 0; sequence < 20; ++sequence) {
+    std::ignore = contribute_both(lane, lent, sequence);
+    if (sequence % 3 == 0) lane.sent(sequence);
+    if (sequence % 2 == 0) lane.sent(sequence);
+  }
+}
+
 TEST(Lane, DoesNotWriteIntoABufferFromWhichAResultIsStillSent) {
   Lane lane(root_of(2, 4), kEpoch);
   Lent lent;

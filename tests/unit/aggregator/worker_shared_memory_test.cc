@@ -2,6 +2,8 @@
 // children read results from the worker's slots, and a buffer that a child has taken back goes into no result.
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <vector>
 
 #include "aggregator/worker/worker.h"
 #include "tests/unit/aggregator/child.h"
@@ -112,6 +114,16 @@ TEST_F(WorkerSharedMemory, SumsContributionsWhereTheyAreAndLetsResultsBeReadWher
   for (const auto& child : children_) child->leave();
   ASSERT_TRUE(run_until([&] { return worker_.sessions() == 0 && budget_.in_use() == 0; }));
   EXPECT_EQ(worker_.metrics().lanes_ended, 1U);
+}
+
+TEST_F(WorkerSharedMemory, SumsTakeTurnsInBuffersBecauseChildrenReadThemThere) {
+  join(2);
+  reduce(0);  // the first result is copied
+  children_[0]->reads_in_place = true;
+  for (std::uint64_t sequence = 1; sequence <= kWindow; ++sequence) reduce(sequence);
+  const std::vector<const std::byte*>& read_at = children_[0]->read_at;
+  ASSERT_EQ(read_at.size(), kWindow);
+  EXPECT_EQ(std::set(read_at.begin(), read_at.end()).size(), kWindow) << "each sum has another place";
 }
 
 TEST_F(WorkerSharedMemory, ABufferThatAChildHasTakenBackIsInNoResult) {
