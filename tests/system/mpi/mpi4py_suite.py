@@ -19,6 +19,9 @@ RANKS = {"openmpi": 3, "mpich": 2}  # MPICH's ranks use a core each while they w
 LIMIT_SECONDS = 1500
 # Spawned processes and other jobs are outside of the library, and start slowly. The pool of mpi4py.util spawns, too.
 LEFT_OUT = ["spawn", "dynproc", "util_pool"]
+# Without ULFM in MPI, mpi4py's Iagree is MPI_Iallreduce. This test calls it and MPI_Barrier in different orders on the ranks,
+# which MPI does not allow; MPI's own collectives forgive it by chance.
+TESTS_LEFT_OUT = ["TestULFM*.testIAgree"]
 # With MPICH only collectives and requests run. MPICH 4.0.2 fails in util_sync without the library, too, and then waits;
 # the rest did not end within 25 minutes on two cores, because MPICH's ranks spin while they wait.
 MODULES = {"openmpi": "", "mpich": "test_cco|test_request"}
@@ -50,7 +53,7 @@ class Suite(unittest.TestCase):
         """Returns the outcome of each test on rank 0, and all output of rank 0."""
         python, suite = self.root / "build/mpi4py/venv/bin/python", self.root / "build/mpi4py/source/test/main.py"
         modules = os.environ.get("TRIBUTARY_TEST_MODULES", MODULES[self.mpi])
-        options = [f"-e {word}" for word in LEFT_OUT] + ([f"-i '{modules}'"] if modules else [])
+        options = [f"-e {word}" for word in LEFT_OUT] + [f"-x '*{test}'" for test in TESTS_LEFT_OUT] + ([f"-i '{modules}'"] if modules else [])
         rank = f"{preload} exec {python} {suite} -v {' '.join(options)} >{self.folder}/{name}.${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} 2>&1"
         command = [*wrapper, self.mpirun, *(["--oversubscribe", "--bind-to", "none"] if self.mpi == "openmpi" else [])]
         ended = subprocess.run([*command, "-np", str(RANKS[self.mpi]), "sh", "-c", rank], env=self.environment(), cwd=self.folder, capture_output=True, text=True,
