@@ -75,7 +75,8 @@ class Attacker final : public transport::ChannelHandler {
 
 struct Choices {
   MisfortuneKinds kinds;
-  bool exact = false;  // every group has exact numerics; else the groups of each third seed
+  bool exact = false;       // every group has exact numerics; else the groups of each third seed
+  bool multiplied = false;  // every group has pre-multiplied sums; else the groups of each fourth seed
   bool verbose = false;
 };
 
@@ -84,11 +85,13 @@ struct Life {
       : seed(seed_),
         kinds(choices.kinds),
         exact(choices.exact || seed_ % 3 == 0),
+        multiplied(choices.multiplied || seed_ % 4 == 2),
         verbose(choices.verbose),
         random(seed_ * 0x9E3779B97F4A7C15ULL) {}
   const std::uint64_t seed;
   const MisfortuneKinds kinds;
   const bool exact;
+  const bool multiplied;
   const bool verbose;
   std::mt19937_64 random;
   std::mt19937_64 amendments{seed * 0xA0761D6478BD642FULL + 3};
@@ -198,7 +201,8 @@ void Life::build() {
                        {.calls = static_cast<std::uint32_t>(10 + below(40)),
                         .count_max = 1 + below(4000),
                         .direct = below(2) == 0,
-                        .exact = exact});
+                        .exact = exact,
+                        .multiplied = multiplied});
   }
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) {
@@ -401,6 +405,8 @@ int main(int argc, char** argv) {
   app.add_flag("--verbose", choices.verbose, "tell what happens");
   app.add_flag("--exact", choices.exact,
                "sums and products of floats have exact numerics with each seed, not each third");
+  app.add_flag("--multiplied", choices.multiplied,
+               "every second sum without exact numerics is pre-multiplied with each seed, not each fourth");
   MisfortuneKinds& kinds = choices.kinds;
   app.add_flag("--strangers,!--no-strangers", kinds.strangers, "strangers come to every listener");
   app.add_flag("--pauses,!--no-pauses", kinds.pauses, "every process may stand still for a while");
@@ -422,7 +428,7 @@ int main(int argc, char** argv) {
     ++failed;
     std::printf("seed %llu failed:\n%sreplay: %s --first %llu --seeds 1 --verbose%s\n",
                 static_cast<unsigned long long>(seed), bad.c_str(), argv[0], static_cast<unsigned long long>(seed),
-                choices.exact ? " --exact" : "");
+                (std::string(choices.exact ? " --exact" : "") + (choices.multiplied ? " --multiplied" : "")).c_str());
     std::fflush(stdout);
     if (failed >= 10) break;
   }

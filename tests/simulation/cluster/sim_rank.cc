@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/api/arguments.h"
+#include "client/api/products.h"
 #include "tests/simulation/cluster/cluster.h"
 #include "tests/simulation/cluster/sim_group_service.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/numerics.h"
 
 namespace tributary::simulation {
@@ -188,8 +191,9 @@ void SimRank::call_next() {
     operation->rank_inputs = {operation->send};
     for (const auto& other : b.others) operation->rank_inputs.push_back(other.data());
   }
+  if (call.multiplied) operation = multiplied(*operation, call, b);
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
-  place_memory(*operation, call, index);
+  if (!call.multiplied) place_memory(*operation, call, index);
   ++under_way_;
   if (think_max.count() > 0)
     next_call_at_ = cluster_.network().now() + Duration(random_() % static_cast<std::uint64_t>(think_max.count()));
@@ -207,6 +211,25 @@ void SimRank::put_in_place(client::Operation& operation, Buffers& buffers) const
   const std::size_t chunk = s.count * size_of(s.dtype) * rank_;
   if (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter)
     operation.recv = buffers.recv.data() + chunk;
+}
+
+std::unique_ptr<client::Operation> SimRank::multiplied(const client::Operation& operation, const Call& call,
+                                                       Buffers& buffers) {
+  const Signature& s = call.signature;
+  const auto dtype = static_cast<int>(s.dtype);
+  const auto op = factors_.add(*client::check_factor("simulation", factor_of(call, rank_).data(), dtype));
+  auto checked = client::check({.function = "simulation",
+                                .collective = s.collective,
+                                .send = operation.send,
+                                .recv = operation.recv,
+                                .count = s.count,
+                                .dtype = dtype,
+                                .op = *op,
+                                .root = static_cast<int>(s.root)},
+                               rank_, nranks_, Numerics::fast, &factors_);
+  TRIBUTARY_ASSERT(checked && factors_.remove(*op), "{}", checked ? "the op is gone" : checked.error().message);
+  buffers.products = client::multiply_input(*checked);
+  return client::make_operation(*checked);
 }
 
 void SimRank::place_memory(client::Operation& operation, const Call& call, std::size_t index) {
@@ -243,6 +266,8 @@ void SimRank::on_result(std::size_t index, const Status& status) {
   for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})
     std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
   for (auto& other : buffers_[index]->others) std::fill(other.begin(), other.end(), std::byte{0xA5});
+  if (auto* const products = buffers_[index]->products.get(); products != nullptr)
+    std::fill_n(products, input_elements(call, rank_, nranks_) * size_of(call.signature.dtype), std::byte{0xA5});
 }
 
 std::string SimRank::state() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/api/factors.h"
 #include "client/communicator/communicator.h"
 #include "tests/simulation/cluster/distant_memory.h"
 #include "tests/simulation/cluster/slow_memory.h"
@@ -66,6 +67,9 @@ class SimRank {
   [[nodiscard]] std::uint64_t salt_of(std::size_t index) const;
   /// Sets send and recv to addresses in one buffer, by the rules of calls in place.
   void put_in_place(client::Operation& operation, Buffers& buffers) const;
+  /// Makes the operation of a pre-multiplied sum, as the library's functions do.
+  [[nodiscard]] std::unique_ptr<client::Operation> multiplied(const client::Operation& operation, const Call& call,
+                                                              Buffers& buffers);
   /// If the settings say so, lets the input arrive in parts, or puts the buffers into distant memory.
   void place_memory(client::Operation& operation, const Call& call, std::size_t index);
   void let_input_arrive();
@@ -84,6 +88,7 @@ class SimRank {
   std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // for each call under way, by number
   std::shared_ptr<DistantDevice> distant_;
   transport::TimePoint distant_at_{};
+  client::Factors factors_;
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t completed_ = 0;

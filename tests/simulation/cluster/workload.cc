@@ -236,6 +236,18 @@ std::int64_t reduced(const Signature& s, std::uint64_t salt, std::uint64_t index
   return value;
 }
 
+/// Sums of a few products of these multipliers are exact in every type.
+std::int64_t multiplier(std::uint32_t rank) {
+  return 1 + rank % 3;
+}
+constexpr std::uint32_t kRanksForNarrowMultiples = 9;  // 13 * (1 + 2 + 3) * 3 < 2^8
+
+std::int64_t sum_of_multiples(std::uint64_t salt, std::uint64_t index, std::uint32_t nranks) {
+  std::int64_t sum = 0;
+  for (std::uint32_t r = 0; r < nranks; ++r) sum += element(salt, r, index) * multiplier(r);
+  return sum;
+}
+
 std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
                       std::uint32_t nranks) {
   const std::uint64_t n = s.count;
@@ -260,9 +272,11 @@ std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t inde
   return 0;
 }
 
-void store_result(std::byte* at, const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
+void store_result(std::byte* at, const Call& call, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
                   std::uint32_t nranks) {
+  const Signature& s = call.signature;
   const std::uint64_t first = s.collective == Collective::reduce_scatter ? rank * s.count : 0;
+  if (call.multiplied) return store(at, s.dtype, sum_of_multiples(salt, first + index, nranks));
   if (s.op == kExactAverageOfHosts) {
     std::int64_t sum = 0;
     for (std::uint32_t r = 0; r < nranks; ++r) {
@@ -333,6 +347,9 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     }
     call.in_place = s.collective != Collective::all_to_all && s.collective != Collective::barrier &&
                     (settings.always_in_place || below(3) == 0);
+    const bool few = nranks <= kRanksForNarrowMultiples || !narrow;
+    // Not a random number, so that the other calls stay as they are.
+    call.multiplied = settings.multiplied && reduces && few && s.op == ReduceOp::sum && (&call - calls.data()) % 2 == 0;
   }
   return calls;
 }
@@ -356,6 +373,12 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
       store_input(bytes.data() + i * size, s, salt, number_of(rank, other), i, nranks);
   }
   return b;
+}
+
+std::array<std::byte, 8> factor_of(const Call& call, std::uint32_t rank) {
+  std::array<std::byte, 8> factor{};
+  store(factor.data(), call.signature.dtype, multiplier(rank));
+  return factor;
 }
 
 std::uint64_t input_elements(const Call& call, std::uint32_t rank, std::uint32_t nranks) {
@@ -384,7 +407,7 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
   if (in_place && (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter))
     result_at = rank * s.count * size;
   for (std::uint64_t i = 0; i < shape.recv; ++i) {
-    store_result(want, s, salt, i, rank, nranks);
+    store_result(want, call, salt, i, rank, nranks);
     if (std::memcmp(want, b.recv.data() + result_at + i * size, size) != 0)
       return "result element " + std::to_string(i) + " of " + std::to_string(shape.recv) + " is wrong";
   }
