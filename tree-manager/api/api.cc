@@ -138,6 +138,7 @@ Api::Api(FindCluster cluster, ApiSettings settings)
                      }),
       rate_limit_(settings_.requests_per_second_max),
       strangers_limit_(settings_.requests_per_second_max),
+      secrets_limit_(settings_.requests_per_second_max),
       metrics_(std::make_unique<ApiMetrics>()) {
   metrics_->show_streams(streams_);
   add_routes();
@@ -338,16 +339,23 @@ std::optional<HttpReply> Api::refuse(const Match& found, const Proof& caller, co
                                                          : std::nullopt;
 }
 
-/// Holders of a shared secret have no bucket, because one of them could empty it for all. Strangers' buckets are apart,
-/// so that no number of their addresses leaves an identity without a bucket.
-std::optional<HttpReply> Api::refuse_haste(const HttpHead& head, const Proof& caller) {
-  if (caller.identity && caller.identity->old_secret) return std::nullopt;
+/// Strangers and holders of a shared secret have buckets by their addresses: one holder cannot empty the bucket of all,
+/// and no number of addresses leaves an identity without a bucket. Renewals of leases with a shared secret have buckets
+/// of their own, so no other request from the same address costs an aggregator or a group its lease.
+std::optional<HttpReply> Api::refuse_haste(const Match& found, const HttpHead& head, const Proof& caller) {
   const auto now = std::chrono::steady_clock::now();
   const auto source = [&] { return std::to_string(service::source_of_address(head.remote_address).network); };
-  if (caller.identity ? rate_limit_.take(caller.identity->name, now) : strangers_limit_.take(source(), now))
-    return std::nullopt;
-  const std::string who =
-      caller.identity ? "'" + caller.identity->name + "' sends" : "callers without a token at your address send";
+  const auto takes = [&] {
+    if (!caller.identity) return strangers_limit_.take(source(), now);
+    if (!caller.identity->old_secret) return rate_limit_.take(caller.identity->name, now);
+    const bool renews = found.route != nullptr && found.route->pattern.ends_with("/lease");
+    return secrets_limit_.take(caller.identity->name + (renews ? " renews at " : " at ") + source(), now);
+  };
+  if (takes()) return std::nullopt;
+  const std::string who = !caller.identity ? "callers without a token at your address send"
+                          : caller.identity->old_secret
+                              ? "holders of " + caller.identity->name + " at your address send"
+                              : "'" + caller.identity->name + "' sends";
   HttpReply reply = error_reply(
       429, coded(Reason::too_many_requests,
                  who + " more than " + std::to_string(settings_.requests_per_second_max) + " requests a second"));
@@ -379,7 +387,7 @@ Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
   const Proof caller = caller_of(head, authenticator_, settings_.certificates.get(), settings_.unix_seconds());
   const bool proved = caller.identity.has_value();
-  std::optional<HttpReply> refusal = refuse_haste(head, caller);
+  std::optional<HttpReply> refusal = refuse_haste(found, head, caller);
   if (!refusal) refusal = refuse(found, caller, cluster_().get());
   if (refusal) {
     record(head, caller, *refusal);

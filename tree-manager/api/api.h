@@ -35,7 +35,7 @@ struct ApiSettings {
   bool tenants_read_all = false;  // if reads need a token: tenants may read other tenants' groups, too
   IdentityKeys identity_keys{};   // keys of identity tokens
   std::shared_ptr<const LiveCertificates> certificates{};  // nullptr: client certificates prove nothing
-  std::uint64_t requests_per_second_max = 0;      // limit of each identity, and of each address without one; 0: none
+  std::uint64_t requests_per_second_max = 0;      // limit of each identity, and of each address otherwise; 0: none
   AuditLog* audit = nullptr;                      // nullptr: no log; must outlive the Api
   std::function<Standing()> standing{};           // empty: the manager is alone, and leads
   std::function<std::int64_t()> unix_seconds{};   // empty: the system's clock
@@ -107,7 +107,7 @@ class Api final : public HttpHandler {
   [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Proof& caller) const;
   [[nodiscard]] std::optional<HttpReply> refuse_owner(const Match& found, const Identity& caller,
                                                       const Cluster& cluster) const;
-  [[nodiscard]] std::optional<HttpReply> refuse_haste(const HttpHead& head, const Proof& caller);
+  [[nodiscard]] std::optional<HttpReply> refuse_haste(const Match& found, const HttpHead& head, const Proof& caller);
   void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const RouteNotes& notes = {}) const;
   /// True if the caller may know of the groups of this tenant and job.
   [[nodiscard]] bool sees(const Proof& caller, const std::string& tenant, const std::string& job) const;
@@ -136,6 +136,7 @@ class Api final : public HttpHandler {
   std::vector<Route> routes_;
   service::RateLimit rate_limit_;       // by identity
   service::RateLimit strangers_limit_;  // by the source of callers without an identity
+  service::RateLimit secrets_limit_;    // by shared secret and source
   std::unique_ptr<ApiMetrics> metrics_;
   EventStreams streams_;
 };

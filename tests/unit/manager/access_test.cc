@@ -547,6 +547,36 @@ TEST_F(AccessTest, AStrangerThatFloodsTheManagerCostsTheOthersNothing) {
   EXPECT_FALSE(ask_from("10.0.0.1", kJobToken));
 }
 
+TEST_F(AccessTest, AHolderOfASharedSecretThatFloodsTheManagerCostsTheOtherHoldersNothing) {
+  use({.requests_per_second_max = 5});
+  const auto ask_from = [this](const std::string& address, const std::string& secret, const std::string& path) {
+    HttpHead head = head_of(path.ends_with("/lease") ? "PUT" : "GET", path, secret);
+    head.remote_address = address;
+    return api_->admit(head).refusal;
+  };
+  const auto flood = [&](const std::string& secret, const std::string& path) {
+    int count = 0;
+    for (int i = 0; i < 40; ++i) {
+      const auto refusal = ask_from("10.0.0.1", secret, path);
+      count += refusal && refusal->status == 429U ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_GE(flood(kJobToken, "/v1/groups"), 20);
+  EXPECT_THAT(message(*ask_from("10.0.0.1", kJobToken, "/v1/groups")),
+              HasSubstr("holders of job.token at your address send more than 5 requests"));
+  EXPECT_FALSE(ask_from("10.0.0.2", kJobToken, "/v1/groups"));
+  EXPECT_FALSE(ask_from("10.0.0.1", kAggregatorToken, "/v1/groups")) << "each secret has its own limit";
+  EXPECT_FALSE(ask_from("10.0.0.1", of_tenant("physics"), "/v1/groups"));
+  EXPECT_FALSE(ask_from("10.0.0.1", "", "/v1/groups"));
+
+  EXPECT_GE(flood(kAggregatorToken, "/v1/aggregators"), 20);
+  EXPECT_FALSE(ask_from("10.0.0.1", kAggregatorToken, "/v1/aggregators/leaf-0/lease"))
+      << "an aggregator at this address renews its lease nevertheless";
+  EXPECT_GE(flood(kAggregatorToken, "/v1/aggregators/leaf-0/lease"), 20) << "renewals have a limit, too";
+  EXPECT_FALSE(ask_from("10.0.0.2", kAggregatorToken, "/v1/aggregators/leaf-0/lease"));
+}
+
 using service::RateLimit;
 
 TEST(RateLimit, FillsUpWithTime) {
