@@ -21,9 +21,11 @@ class Daemons(unittest.TestCase):
         self.processes: dict[str, subprocess.Popen] = {}  # by the name that start() got
 
     def start(self, name: str, program: str, settings: str, before: tuple[str, ...] = ()) -> dict:
-        """Starts a program of the build with these settings, and waits until it serves. Returns its ready file's JSON. `before`: a command that runs the program."""
+        """Starts a program with these settings, and waits until it serves. Returns its ready file's JSON. `program`: its path, in the build if it is relative. `before`: a
+        command that runs the program."""
         ready, log = self.folder / f"{name}.ready", self.folder / f"{name}.log"
         (self.folder / f"{name}.yaml").write_text(settings + f"ready_file: {ready}\n")
+        ready.unlink(missing_ok=True)  # of an earlier process with this name
         output = log.open("w")
         self.addCleanup(output.close)
         process = subprocess.Popen([*before, self.build / program, "--config", self.folder / f"{name}.yaml"], stdout=subprocess.DEVNULL, stderr=output)

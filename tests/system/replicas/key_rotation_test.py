@@ -74,7 +74,6 @@ class KeyRotation(ManagersOverEtcd):
         self.wait_until(lambda: self.public_keys() == after, lambda: f"the next leader has another key: {self.public_keys()}")
         for port in self.ports.values():
             self.wait_until(lambda port=port: self.ask_for_group(port, token) == 200, "no group is made")
-        (self.folder / "m0.ready").unlink()
         self.ports["m0"] = self.run_manager(0)
         self.wait_until(lambda: self.ask_for_group(self.ports["m0"], token) == 200, "the manager that starts with the new key does not serve")
 
