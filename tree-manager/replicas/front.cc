@@ -11,7 +11,7 @@ using service::Admission;
 using service::HttpHead;
 
 Front::Front(Api& api, const Member& member, Passing& passing, Copy& copy, Forwarder forwarder)
-    : api_(api), member_(member), passing_(passing), copy_(copy), forwarder_(std::move(forwarder)) {}
+    : api_(api), member_(member), passing_(passing), copy_(copy), forwarder_(forwarder) {}
 
 /// Returns the head with the address and the certificate of the caller in place of the address and certificate of the
 /// manager that passed the request on. A certificate was stated for only one body; nullptr: the body has not come yet.

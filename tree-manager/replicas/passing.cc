@@ -99,7 +99,7 @@ bool Forwarder::is_body_of(const FirstSender& sender, const std::string& body) c
 }
 
 Passing::Passing(PassingSettings settings, Forwarder forwarder)
-    : settings_(std::move(settings)), forwarder_(std::move(forwarder)) {}
+    : settings_(std::move(settings)), forwarder_(forwarder) {}
 Passing::~Passing() = default;
 
 std::shared_ptr<service::HttpClient> Passing::take(bool read) {
