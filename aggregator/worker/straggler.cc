@@ -17,8 +17,16 @@ constexpr Seconds kWatchedMin{10};  // before this, the mean over 15 s says litt
 // After a longer time between two looks, this thread stood still or got no core. It then cannot know how long another
 // process was late.
 constexpr Seconds kLookMax{0.15};
-constexpr double kSoonLimit = 0.6, kLastingLimit = 0.1;  // parts from which a child is late
-// The first of these after some waits. Each row is enough by itself.
+constexpr std::size_t kManyChildren = 4;  // with fewer, waits in a row for the same child are often chance
+// Parts from which a child is late. A single wait reaches `soon` of kMany after 0.9 s, and that of kFew after 1.6 s.
+struct Limits {
+  double soon, lasting;
+};
+constexpr Limits kMany{.soon = 0.6, .lasting = 0.1}, kFew{.soon = 0.8, .lasting = 0.2};
+constexpr const Limits& limits_of(std::size_t children) {
+  return children < kManyChildren ? kFew : kMany;
+}
+// The first of these after some waits, with many children. Each row is enough by itself.
 struct Repeated {
   std::uint32_t waits, long_waits;
   double soon_limit;
@@ -74,17 +82,19 @@ std::optional<std::uint32_t> StragglerWatch::find_soon() const noexcept {
 }
 
 double StragglerWatch::soon_limit(std::uint32_t child) const noexcept {
-  if (!stands_out(child, &Parts::longer)) return kSoonLimit;
+  const double limit = limits_of(parts_.size()).soon;
+  if (parts_.size() < kManyChildren) return limit;
+  if (!stands_out(child, &Parts::longer)) return limit;
   const Parts& parts = parts_[child];
   for (const Repeated& row : {kAgainAndAgain, kAgain}) {
     if (parts.waits.count >= row.waits || parts.long_waits.count >= row.long_waits) return row.soon_limit;
   }
-  return kSoonLimit;
+  return limit;
 }
 
 std::optional<std::uint32_t> StragglerWatch::find_lasting() const noexcept {
   const auto child = find(&Parts::lasting);
-  return child && parts_[*child].lasting >= kLastingLimit ? child : std::nullopt;
+  return child && parts_[*child].lasting >= limits_of(parts_.size()).lasting ? child : std::nullopt;
 }
 
 bool StragglerWatch::another_is_as_late(std::uint32_t child) const noexcept {

@@ -13,6 +13,10 @@
 // counts each child's longer waits over 5 seconds, and the lower limits hold only for a child that has eight times as
 // much of them as every other one. The mean over 15 seconds leaves out very short waits: in a full pipeline some child
 // is always the last by less than a millisecond, often the same one, and this costs nothing.
+//
+// With two or three children, the limits are higher, and none of them is lower after some waits: every second wait, or
+// every third one, is for the same child as the wait before. On a machine with too much work, several such waits in a
+// row come every few minutes, and there is only one other child, or there are two, to compare with.
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -175,6 +175,52 @@ TEST_F(Straggler, WaitsAreChanceIfAnotherChildHadSomeShortlyBefore) {
   EXPECT_EQ(watch.straggler(), 7U) << "a wait without a break is named all the same";
 }
 
+TEST_F(Straggler, SomeWaitsForTheSameOneOfTwoOrThreeChildrenMayBeChance) {
+  for (const std::uint32_t children : {2U, 3U, 4U}) {
+    StragglerWatch watch(children);
+    alone_ = 250ms;
+    for (int wait = 0; wait < 3; ++wait) {
+      look_for(watch, 250ms, [](TimePoint) { return 1U << 1; });
+      look_for(watch, 100ms, [](TimePoint) { return 0U; });
+    }
+    EXPECT_EQ(watch.straggler().has_value(), children == 4) << children << " children";
+  }
+}
+
+TEST_F(Straggler, AnHourOfWaitsByTurnsOfChanceNamesNoneOfTwoChildren) {
+  std::mt19937 random(1);
+  const auto milliseconds = [&](int from, int to) {
+    return std::chrono::milliseconds(std::uniform_int_distribution(from, to)(random));
+  };
+  StragglerWatch watch(2);
+  alone_ = 250ms;
+  for (const TimePoint end = now_ + 1h; now_ < end;) {
+    const std::uint64_t child = random() % 2;
+    look_for(watch, milliseconds(50, 300), [&](TimePoint) { return std::uint64_t{1} << child; });
+    look_for(watch, milliseconds(100, 2000), [](TimePoint) { return 0U; });
+    ASSERT_EQ(watch.straggler(), std::nullopt) << "after " << (now_ - kStart) / 1s << " s";
+  }
+}
+
+TEST_F(Straggler, OneOfTwoOrThreeChildrenIsNamedWithinTwoSeconds) {
+  for (const std::uint32_t children : {2U, 3U}) {
+    StragglerWatch watch(children);
+    look_for(watch, 1200ms, [](TimePoint) { return 1U << 1; });
+    EXPECT_EQ(watch.straggler(), std::nullopt) << children << " children: a second may be chance";
+    look_for(watch, 500ms, [](TimePoint) { return 1U << 1; });
+    EXPECT_EQ(watch.straggler(), 1U) << children << " children";
+  }
+}
+
+TEST_F(Straggler, AFifthOfTheTimeOfOneOfTwoChildrenIsEnoughIfItLasts) {
+  for (const int every : {6, 4}) {
+    StragglerWatch watch(2);
+    int looks = 0;
+    look_for(watch, 60s, [&](TimePoint) { return ++looks % every == 0 ? 1U << 1 : 0U; });
+    EXPECT_EQ(watch.straggler().has_value(), every == 4) << "missing at every look in " << every;
+  }
+}
+
 TEST_F(Straggler, OneLongWaitMayBeChance) {
   StragglerWatch watch(16);
   alone_ = 200ms;
