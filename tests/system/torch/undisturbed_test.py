@@ -27,7 +27,7 @@ SECONDS = float(os.environ.get("TRIBUTARY_UNDISTURBED_SECONDS", "600"))
 LATE = re.compile(r"is late( by|:)")
 LOG_TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+[+-]\d\d:\d\d")
 START_SECONDS = 120.0
-START_STEPS = 20  # before, PyTorch loads some of its parts in each rank, and the others do wait for the last one
+START_STEPS = 20  # the first one takes some seconds under load, and the others do wait for the last rank
 BEFORE_SECONDS = 3.0  # before a name, for which the waits for a processor are printed
 PAUSE_SECONDS = 0.05  # after each step, as for a batch that is read, so that two processors are enough for all
 
