@@ -43,7 +43,7 @@ HWY_INLINE void each_group(const Float* values, std::size_t count, std::size_t l
 template <class Float>
 Magnitudes magnitudes(const Float* values, std::size_t count) noexcept {
   using L = Layout<Float>;
-  using Bits = typename L::Bits;
+  using Bits = L::Bits;
   using SignedBits = std::make_signed_t<Bits>;
   const hn::ScalableTag<Bits> bits_tag;
   const hn::RebindToSigned<decltype(bits_tag)> signed_tag;
@@ -90,9 +90,9 @@ void add(const Float* values, std::size_t count, const ToNumber& to, std::int64_
              leading = hn::Set(lanes, Lane{1} << L::kFraction);
   const auto no_field = hn::Zero(lanes), all_ones = hn::Set(lanes, Lane{L::kField});
   const auto base = hn::Set(lanes, static_cast<Lane>(to.base));
-  const auto unused = hn::Set(bits_tag, static_cast<typename L::Bits>(to.unused));
+  const auto unused = hn::Set(bits_tag, static_cast<L::Bits>(to.unused));
   each_group(values, count, hn::Lanes(wide), [&](const Float* at, std::size_t i) HWY_ATTR {
-    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const typename L::Bits*>(at));
+    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const L::Bits*>(at));
     const auto field = hn::And(hn::BitCast(lanes, hn::ShiftRight<L::kFraction>(bits)), all_ones);
     const auto stored = hn::And(hn::BitCast(lanes, bits), fraction);
     const auto normal = hn::Or(stored, hn::IfThenElseZero(hn::Gt(field, no_field), leading));

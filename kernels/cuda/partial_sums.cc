@@ -10,6 +10,7 @@
 #include "kernels/cuda/context.h"
 #include "tributary/kernels/cuda_partial_sums.h"
 #include "tributary/kernels/exact.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/numerics.h"
 #include "tributary/protocol/sum_form.h"
 
@@ -97,6 +98,12 @@ Result<CudaPartialSums> CudaPartialSums::load(CudaKernels& kernels) {
   return sums;
 }
 
+const CudaPartialSums::FloatKernels& CudaPartialSums::kernels_of(DType dtype) const noexcept {
+  const auto at = static_cast<std::size_t>(dtype);
+  TRIBUTARY_ASSERT(at < kDTypeCount && is_float(dtype), "type {} has no partial sums", dtype);
+  return floats_[at];
+}
+
 Status CudaPartialSums::launch(const CudaKernels::Kernel& kernel, const char* what, std::uint64_t blocks,
                                void* arguments, StreamHandle stream) {
   void* parameters[] = {arguments};
@@ -112,7 +119,7 @@ Status CudaPartialSums::add(DType dtype, std::span<const DevicePartialInput> inp
                 "a form has at most " + std::to_string(UINT32_MAX) + " elements, not " + std::to_string(count));
   }
   PartialArguments arguments = arguments_of(dtype, inputs, count, out, workspace);
-  const FloatKernels& kernels = floats_[static_cast<std::size_t>(dtype)];
+  const FloatKernels& kernels = kernels_of(dtype);
   const std::uint64_t blocks = blocks_of(count);
   if (const Status done = launch(check_, "partial_check", inputs.size(), &arguments, stream); !done) return done;
   if (const Status done = launch(kernels.measure, "partial_measure", blocks, &arguments, stream); !done) return done;
@@ -134,7 +141,7 @@ Status CudaPartialSums::round(DType dtype, std::span<const DevicePartialInput> i
     arguments.result = nullptr;  // nothing to check, and no place for an answer
     if (count == 0) return {};
   }
-  return launch(floats_[static_cast<std::size_t>(dtype)].round, "partial_round", blocks_of(count), &arguments, stream);
+  return launch(kernels_of(dtype).round, "partial_round", blocks_of(count), &arguments, stream);
 }
 
 Status CudaPartialSums::exact_sum(DType dtype, std::span<const DeviceAddress> inputs, DeviceAddress out,

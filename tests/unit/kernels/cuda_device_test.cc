@@ -10,6 +10,7 @@
 #include "kernels/cuda/device_array.h"
 #include "kernels/reference/convert.h"
 #include "kernels/reference/reduce.h"
+#include "tests/unit/kernels/tested_device.h"
 #include "tests/unit/kernels/values.h"
 #include "tributary/kernels/cuda.h"
 #include "tributary/kernels/reduce.h"

@@ -8,14 +8,12 @@
 
 #include "kernels/cuda/device_array.h"
 #include "tests/unit/kernels/exact_inputs.h"
+#include "tests/unit/kernels/tested_device.h"
 #include "tributary/kernels/cuda_partial_sums.h"
 #include "tributary/kernels/exact.h"
 #include "tributary/kernels/partial_sum.h"
 
 namespace tributary::kernels::cuda {
-
-extern Device* device;
-
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -41,7 +39,7 @@ class CudaDevicePartial : public testing::TestWithParam<DType> {
   void SetUp() override {
     auto loaded = CudaPartialSums::load(device->kernels());
     ASSERT_TRUE(loaded) << loaded.error().message;
-    sums_.emplace(std::move(*loaded));
+    sums_.emplace(*loaded);
   }
 
   static Bytes host_form(const std::vector<PartialInput>& inputs, std::size_t count) {

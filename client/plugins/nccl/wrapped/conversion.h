@@ -270,7 +270,7 @@ class Conversion {
     if (result == Result::success) convert_properties(device, from, *properties);
     return result;
   }
-  static Result get_properties(int device, typename abi::NetVersion<kTo>::Properties* properties) {
+  static Result get_properties(int device, abi::NetVersion<kTo>::Properties* properties) {
     return properties_as(device, properties);
   }
   static Result newest_properties(int device, abi::PropertiesV12* properties) {

@@ -59,6 +59,7 @@ class CudaPartialSums {
     CudaKernels::Kernel measure, write, round;
   };
   explicit CudaPartialSums(CudaKernels& kernels) noexcept : kernels_(&kernels) {}
+  [[nodiscard]] const FloatKernels& kernels_of(DType dtype) const noexcept;
   Status launch(const CudaKernels::Kernel& kernel, const char* what, std::uint64_t blocks, void* arguments,
                 StreamHandle stream);
 
