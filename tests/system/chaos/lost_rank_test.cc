@@ -130,7 +130,7 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 }
 
 TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
-  // The wait must end before the time-out, and before the limits that are fractions of the time-out.
+  // The wait must end before the time-out of 60 s, and before the limits that are fractions of it, 3 s and more.
   ASSERT_NO_FATAL_FAILURE(start(true, 60));
   std::map<std::size_t, std::set<std::string>> targets;
   fleet_->listen(patience(milliseconds(20'000)), [&] {
@@ -150,7 +150,7 @@ TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
   EXPECT_GT(failovers_of(groups, *fleet_), failovers) << "nobody noticed that the aggregator hung";
   ASSERT_NO_FATAL_FAILURE(run_for(200));
   std::printf("the longest pause between two rounds was %.3f s\n", static_cast<double>(longest_gap_us) / 1e6);
-  EXPECT_LT(longest_gap_us, static_cast<std::uint64_t>(patience(milliseconds(2000)).count()) * 1000);
+  EXPECT_LT(longest_gap_us, static_cast<std::uint64_t>(patience(milliseconds(3000)).count()) * 1000);
   ASSERT_EQ(kill(victim, SIGCONT), 0);
   std::ofstream(stop_file_) << "stop\n";
   fleet_->listen(patience(milliseconds(30'000)), [this] { return fleet_->all_ended(); });
