@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,14 +11,10 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
+from free_ports import free_port
+
 LIMIT_SECONDS = 300.0
 SKIPPED = 77
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Job:

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "client/cli/cluster/machine.h"
+#include "client/cli/free_port/free_port.h"
 #include "tributary/manager_client/manager_client.h"
 #include "tributary/transport/rdma_path.h"
 

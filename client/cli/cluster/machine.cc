@@ -1,8 +1,5 @@
 #include "client/cli/cluster/machine.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,31 +11,15 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <random>
 #include <set>
 #include <string_view>
 
 namespace tributary::cli {
 namespace {
 
-constexpr std::uint16_t kPortMin = 15000;
-constexpr std::uint16_t kPortMax = 32000;  // Linux uses 32768 to 60999 for outgoing connections
-constexpr int kPortAttempts = 200;
 // Search the folder of this program, and up to four folders above it: installation and build have their programs there.
 constexpr int kFoldersAbove = 4;
 constexpr const char* kPlaces[] = {"", "bin", "client/cli", "tree-manager", "aggregator", "aggregator/daemon"};
-
-bool can_listen(std::uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool good = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
-  close(fd);
-  return good;
-}
 
 /// Returns the IPv4 address in an RDMA port's identifier, 0000:0000:0000:0000:0000:ffff:0a00:0001; else an empty text.
 std::optional<std::string> address_in(std::string_view identifier) {
@@ -73,17 +54,6 @@ Result<std::string> find_program(const std::string& name) {
   }
   return fail(Errc::bad_config, name + " is neither in the folder of " + self.string() +
                                     " nor in its build directory; build or install it, or use --aggregators 0");
-}
-
-Result<std::uint16_t> free_port() {
-  std::random_device random;
-  std::uniform_int_distribution<int> ports(kPortMin, kPortMax);
-  for (int attempt = 0; attempt < kPortAttempts; ++attempt) {
-    const auto port = static_cast<std::uint16_t>(ports(random));
-    if (can_listen(port)) return port;
-  }
-  return fail(Errc::exhausted,
-              "there is no free TCP port between " + std::to_string(kPortMin) + " and " + std::to_string(kPortMax));
 }
 
 Result<std::string> make_private_folder() {

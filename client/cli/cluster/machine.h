@@ -1,6 +1,5 @@
 #pragma once
-// Finds on this machine the things that a local cluster needs: programs, ports, a folder of its own.
-#include <cstdint>
+// Finds on this machine the things that a local cluster needs: programs, a folder of its own.
 #include <string>
 #include <vector>
 
@@ -11,10 +10,6 @@ namespace tributary::cli {
 /// Returns the path of one of Tributary's programs: next to this program if it is installed, or at its place in this
 /// build directory. Errc::bad_config names the folders that were searched.
 [[nodiscard]] Result<std::string> find_program(const std::string& name);
-
-/// Returns a TCP port of 127.0.0.1 at which no process listens. It is below the ports that the system uses for outgoing
-/// connections, so it stays free unless a process asks for it by number.
-[[nodiscard]] Result<std::uint16_t> free_port();
 
 /// Makes a new folder in TMPDIR or /tmp that only this user can read.
 [[nodiscard]] Result<std::string> make_private_folder();

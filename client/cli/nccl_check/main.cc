@@ -2,9 +2,7 @@
 //
 // Under a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (tributary run, torchrun), the program is
 // one rank; else it starts --ranks processes of itself on this machine.
-#include <netinet/in.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,9 +15,9 @@
 #include <exception>
 #include <string_view>
 
+#include "client/cli/free_port/free_port.h"
 #include "client/cli/nccl_check/collectives.h"
 #include "client/cli/nccl_check/messages.h"
-#include "client/cli/nccl_check/sockets.h"
 #include "client/cli/nccl_check/traffic.h"
 #include "client/cli/nccl_check/values.h"
 #include "service-kit/one_setting.h"
@@ -42,24 +40,12 @@ int number_from(const char* name, int otherwise) {
   return number;
 }
 
-/// Returns a port that was free at the time of the call.
-std::uint16_t free_port() {
-  const int one = open_socket(AF_INET);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof at;
-  const bool known = bind(one, reinterpret_cast<sockaddr*>(&at), length) == 0 &&
-                     getsockname(one, reinterpret_cast<sockaddr*>(&at), &length) == 0;
-  close(one);
-  require(known, "there is no free port");
-  return ntohs(at.sin_port);
-}
-
 /// Starts `ranks` processes of this program, waits for all, and returns the exit code of the first that failed.
 int run_ranks(int ranks, char** argv) {
+  const auto port = free_port();
+  require(port.has_value(), port ? "" : port.error().message);
   setenv("MASTER_ADDR", "127.0.0.1", 1);
-  setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  setenv("MASTER_PORT", std::to_string(*port).c_str(), 1);
   setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -16,6 +16,7 @@
 #include "client/cli/cluster/machine.h"
 #include "client/cli/compare/comparison.h"
 #include "client/cli/compare/comparison_report.h"
+#include "client/cli/free_port/free_port.h"
 #include "client/cli/network/host_network.h"
 #include "client/cli/run/rank_environment.h"
 #include "client/cli/run/rank_processes.h"

@@ -4,7 +4,6 @@ import http.server
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "system"))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 
 PROGRAMS = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
 RULES = ("tributary-alerts.yml", "tributary-recording.yml")
@@ -27,12 +27,6 @@ receivers: [{{name: test, webhook_configs: [{{url: 'http://127.0.0.1:{port}/'}}]
 
 def missing_program() -> str | None:
     return next((program for program in PROGRAMS if shutil.which(program) is None), None)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def quick(rules: str) -> str:

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "client/cli/cluster/machine.h"
+#include "client/cli/free_port/free_port.h"
 
 namespace tributary::chaos {
 namespace {

@@ -8,6 +8,7 @@
 #include "client/cli/cluster/guardian.h"
 #include "client/cli/cluster/local_cluster.h"
 #include "client/cli/cluster/machine.h"
+#include "client/cli/free_port/free_port.h"
 #include "tests/system/cli/command.h"
 #include "tributary/manager_client/manager_client.h"
 

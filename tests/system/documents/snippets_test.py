@@ -8,22 +8,18 @@ A program is a fenced block after <!-- tested: LANGUAGE -->.
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from free_ports import free_port  # noqa: E402: the line above finds it
+
 RANKS = 3
 LIMIT_SECONDS = 120
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Snippets(unittest.TestCase):

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from framework_jobs import SKIPPED, Framework, free_port
+from framework_jobs import SKIPPED, Framework
+from free_ports import free_port
 
 KILLS = int(os.environ.get("TRIBUTARY_TEST_KILLS", "100"))
 RANKS = 4

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "client/cli/cluster/machine.h"
+#include "client/cli/free_port/free_port.h"
 
 namespace tributary::nccl_test {
 namespace {

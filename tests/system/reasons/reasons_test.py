@@ -6,7 +6,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import unittest
@@ -16,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 
 RANKS = 2
 MANAGER = "listen: 127.0.0.1:0\ngroup_lease: 3s\nwindow: 32\nsegment_bytes: 64KiB\nretry_after: 1s\n"
@@ -38,8 +38,7 @@ class Reasons(Daemons):
         self.assertEqual(ended.returncode, 0, ended.stderr)
 
     def start_aggregator(self, name: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.start(name, "aggregator/tributary-aggregator", f"name: {name}\nmanager: {self.url}\ntoken_file: {self.folder}/state/aggregator.token\nhost_id: {name}\n"
                    f"listen: 127.0.0.1:0\nhttp_listen: 127.0.0.1:{port}\nworkers: 1\nmemory: 1GiB\nstate_file: {self.folder}/{name}.key\n")
         self.pages[name] = f"http://127.0.0.1:{port}/metrics"
@@ -47,8 +46,7 @@ class Reasons(Daemons):
 
     def start_job(self, token: str = "") -> None:
         """Starts two ranks that reduce until end_job()."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.ranks = []
         for rank in range(RANKS):
             more = {"TRIBUTARY_TOKEN_FILE": str(self.folder / f"{token}.token")} if token else {}

@@ -1,21 +1,20 @@
 #include "tests/system/replicas/etcd_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "client/cli/free_port/free_port.h"
 #include "tree-manager/store/etcd/etcd_client.h"
 
 namespace tributary::manager {
@@ -24,25 +23,15 @@ namespace {
 constexpr const char* kProgram = "/usr/bin/etcd";
 constexpr std::chrono::seconds kStartLimit{30};
 
-/// Returns ports that are free at this time.
+/// Returns different ports at which no process listens.
 std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::vector<int> sockets;
-  std::vector<std::uint16_t> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-      throw std::runtime_error("no free port");
-    }
-    sockets.push_back(fd);
-    ports.push_back(ntohs(address.sin_port));
+  std::set<std::uint16_t> ports;
+  while (ports.size() < count) {
+    const auto port = cli::free_port();
+    if (!port) throw std::runtime_error(port.error().message);
+    ports.insert(*port);
   }
-  for (const int fd : sockets) ::close(fd);
-  return ports;
+  return {ports.begin(), ports.end()};
 }
 
 int start(const std::vector<std::string>& words, const std::string& log) {

@@ -1,17 +1,16 @@
 """Several real managers over a real etcd of three members on loopback, for tests in Python."""
 
-import contextlib
 import http.client
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_ports  # noqa: E402
 
 ETCD = "/usr/bin/etcd"
 MEMBERS = MANAGERS = 3
@@ -40,16 +39,8 @@ class ManagersOverEtcd(Daemons):
         self.start_etcd()
         self.ports = {f"m{i}": self.start_manager(i) for i in range(MANAGERS)}
 
-    @staticmethod
-    def free_ports(count: int) -> list[int]:
-        with contextlib.ExitStack() as stack:
-            sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-            for one in sockets:
-                one.bind(("127.0.0.1", 0))
-            return [one.getsockname()[1] for one in sockets]
-
     def start_etcd(self) -> None:
-        ports = self.free_ports(2 * MEMBERS)
+        ports = free_ports(2 * MEMBERS)
         clients, peers = ports[:MEMBERS], ports[MEMBERS:]
         all_members = ",".join(f"e{i}=http://127.0.0.1:{peer}" for i, peer in enumerate(peers))
         for i in range(MEMBERS):

@@ -16,6 +16,7 @@ import sys
 import unittest
 from pathlib import Path
 
+from free_ports import free_port
 from group_maker import Client
 from managers_over_etcd import LIMIT_SECONDS, ManagersOverEtcd, get, has_etcd
 
@@ -40,7 +41,7 @@ class RollingUpgrade(ManagersOverEtcd):
     def run_manager(self, i: int) -> int:
         """Starts a manager at the address that it has had before."""
         name = f"m{i}"
-        port = self.fixed_ports.setdefault(name, self.free_ports(1)[0])
+        port = self.fixed_ports.setdefault(name, free_port())
         self.start(name, str(self.builds.get(name, self.first_managers) / MANAGER),
                    f"listen: 127.0.0.1:{port}\nstate_directory: {self.folder}/state{i}\nstore: {self.store}\nleader_lease: 8s\naggregator_lease: 10s\n"
                    "group_lease: 60s\nlog_level: info\n")

@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 from packet_reader import PROBE_BYTES, PayloadReader  # noqa: E402
 
 LIMIT_SECONDS = 120.0
@@ -78,8 +79,7 @@ class Sealed(Daemons):
 
     def ranks(self, count: int, command: list[str], of_rank: dict[int, str] | None = None, **more: str) -> tuple[int, str]:
         """Runs the command in this number of ranks. Returns the number of ranks that failed, and what all ranks printed."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         processes = []
         for rank in range(count):
             security = {"TRIBUTARY_SECURITY": of_rank[rank]} if of_rank else {}
@@ -165,8 +165,7 @@ class Sealed(Daemons):
         manager = self.start("manager", "tree-manager/tributary-manager",
                              f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/state\naudit_file: {self.folder}/audit.log\naggregator_lease: 3s\n")
         url = f"http://127.0.0.1:{manager['port']}"
-        with socket.create_server(("127.0.0.7", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.start("leaf", "aggregator/tributary-aggregator", f"name: leaf\nmanager: {url}\ntoken_file: {self.folder}/state/aggregator.token\nshared_memory: off\n"
                    f"listen: 127.0.0.1:{port}\nadvertise: 127.0.0.7\nhttp_listen: 127.0.0.1:0\nstate_file: {self.folder}/leaf.key\n")
         relay = Relay(("127.0.0.7", port), ("127.0.0.1", port), to_aggregator)

@@ -12,7 +12,6 @@ LINK_WIDE=1 nothing is narrow, for a measurement of what the classes cost a lone
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 
 SKIPPED = 77
 RANKS_AT, AGGREGATOR_AT = "10.77.0.1", "10.77.0.2"
@@ -63,8 +63,7 @@ class Job:
 
     def __init__(self, test: "LinkShares", tenant: str, ranks: int) -> None:
         self.test, self.tenant, self.ranks = test, tenant, ranks
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self.processes = []
         for rank in range(ranks):
             environment = test.environment(

@@ -8,7 +8,6 @@ Jobs of two tenants reduce without a pause on an aggregator that has room for on
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 
 RANKS = 2
 RIGHT = "# Out of bounds values : 0 OK"
@@ -31,8 +31,7 @@ class Job:
         self.test, self.tenant, self.stop = test, tenant, test.folder / f"{tenant}.stop"
         self.paths, self.rounds, self.returns, self.wrong = [""] * RANKS, [0] * RANKS, [0] * RANKS, []
         self.ranks, self.readers = [], []
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         for rank in range(RANKS):
             environment = test.environment(
                 RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TRIBUTARY_HOST_ID=f"h{rank}",
@@ -210,8 +209,7 @@ class Tenants(Daemons):
 
     def perf(self, tenant: str, **more: str) -> tuple[int, str]:
         """Measures an AllReduce in two ranks. Returns the number of ranks that failed, and what all of them printed."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         processes = []
         for rank in range(RANKS):
             environment = self.environment(RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port,

@@ -8,7 +8,6 @@ curl and openssl stand for clients that are not ours, and `openssl s_server` for
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from daemons import LIMIT_SECONDS, Daemons  # noqa: E402: the line above finds it
+from free_ports import free_port  # noqa: E402
 
 SKIPPED = 77
 RECIPE = re.compile(r"^<!-- recipe -->\n```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -122,8 +122,7 @@ class Tls(Daemons):
         for name, words in (("late", "'CN=late' has expired on 2021-01-01"), ("early", "'CN=early' is not valid before 2100-01-01"),
                             ("other", "is for DNS:other, and not for 'localhost'"), ("revoked", "was revoked, says"),
                             ("stranger", "comes from 'CN=localhost', which is no CA in")):
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                port = free.getsockname()[1]
+            port = free_port()
             server = subprocess.Popen(["openssl", "s_server", "-accept", str(port), "-cert", self.tls / f"{name}.pem", "-key", self.tls / f"{name}.key", "-www"],
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
@@ -176,8 +175,7 @@ class Tls(Daemons):
         status = int(re.search(r":(\d+)", str(ready["http"]))[1]) if not isinstance(ready["http"], dict) else ready["http"]["port"]
         code, said = self.curl(f"https://127.0.0.1:{status}/metrics")
         self.assertIn("tributary_aggregator_manager_registered 1", said)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         ranks = []
         for rank in range(2):
             environment = self.environment(url, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TRIBUTARY_LOCAL="off",

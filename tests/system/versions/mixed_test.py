@@ -18,6 +18,9 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from free_ports import free_port  # noqa: E402: the line above finds it
+
 MANAGER, AGGREGATOR, TRIBUTARY = sys.argv[1:4]
 HEADER_BYTES, VERSION_AT, PAYLOAD_AT = 64, 4, 8  # tributary/protocol/frame.h
 TIME_LIMIT_S = 40
@@ -64,12 +67,6 @@ def until(what: str, condition) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"within {TIME_LIMIT_S} s, this did not come true: {what}")
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    """Returns a port that is free at both addresses."""
-    with socket.create_server(("0.0.0.0", 0)) as one:
-        return one.getsockname()[1]
 
 
 class MixedVersions(unittest.TestCase):

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/cli/free_port/free_port.h"
 #include "client/cli/perf/id_lines.h"
 
 namespace tributary::cli {
@@ -22,22 +23,19 @@ IdBytes some_id() {
   return id;
 }
 
-/// Returns a port that no process uses now.
-std::uint16_t free_port() {
+bool has_ipv6() {
   const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return 0;
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  socklen_t length = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool good = ::bind(socket, any, length) == 0 && ::getsockname(socket, any, &length) == 0;
+  if (socket < 0) return false;
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  const bool good = ::bind(socket, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
   ::close(socket);
-  return good ? ntohs(address.sin6_port) : std::uint16_t{0};
+  return good;
 }
 
 TEST(IdExchange, EveryRankGetsTheId) {
-  const std::uint16_t port = free_port();
-  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  if (!has_ipv6()) GTEST_SKIP() << "this system has no IPv6";
+  const std::uint16_t port = free_port().value();
   const auto meeting = [port](std::uint32_t rank) {
     return IdMeeting{.rank = rank, .ranks = 3, .host = "localhost", .port = port, .job = "train", .limit = 20s};
   };
@@ -51,8 +49,8 @@ TEST(IdExchange, EveryRankGetsTheId) {
 }
 
 TEST(IdExchange, StrangersThatSayNothingKeepNobodyWaiting) {
-  const std::uint16_t port = free_port();
-  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  if (!has_ipv6()) GTEST_SKIP() << "this system has no IPv6";
+  const std::uint16_t port = free_port().value();
   const auto meeting = [port](std::uint32_t rank) {
     return IdMeeting{.rank = rank, .ranks = 2, .host = "localhost", .port = port, .job = "train", .limit = 60s};
   };
@@ -80,8 +78,8 @@ TEST(IdExchange, StrangersThatSayNothingKeepNobodyWaiting) {
 }
 
 TEST(IdExchange, ARankOfAnotherJobIsToldSo) {
-  const std::uint16_t port = free_port();
-  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  if (!has_ipv6()) GTEST_SKIP() << "this system has no IPv6";
+  const std::uint16_t port = free_port().value();
   IdMeeting meeting{.ranks = 2, .host = "localhost", .port = port, .job = "train", .limit = 20s};
   std::thread root([meeting] { EXPECT_EQ(hand_out_id(some_id(), meeting).error().code, Errc::mismatch); });
   meeting.rank = 1;

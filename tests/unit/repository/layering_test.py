@@ -56,9 +56,10 @@ LAYERS: dict[str, set[str]] = {
     "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
     # topology: ranges of host names have one form on the command line and in the topology file; identity: the manager's
     # own keys make tokens; control: the doctor proves a rank's connections
-    "client/cli": {"client/control", "protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
+    "client/cli": {"client/cli/free_port", "client/control", "protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/identity", "tree-manager/topology"},
     # the tables that NCCL calls: it loads the plugin as NCCL does; service-kit: the options of all programs look alike
-    "client/cli/nccl_check": {"client/plugins/nccl/abi", "service-kit"},
+    "client/cli/free_port": {"protocol"},
+    "client/cli/nccl_check": {"client/cli/free_port", "client/plugins/nccl/abi", "service-kit"},
     "client/plugins": {"client/include"},
     # transport: the plugin also gives NCCL point-to-point messages, which are not collectives
     # client/control: the two ends of such messages prove themselves like two ranks (see BARRED)
