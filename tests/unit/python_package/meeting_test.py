@@ -10,7 +10,9 @@ import tempfile
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, sys.argv.pop(1))
 from tributary import _meeting
@@ -57,6 +59,23 @@ class Meetings(unittest.TestCase):
             pass
         self.assertEqual(self.fetch(1).result(), ID)
         server.result()
+
+    def test_a_stranger_that_sends_a_byte_now_and_then_has_no_more_time_than_others(self) -> None:
+        with mock.patch.object(_meeting, "_CONNECTION_SECONDS", 0.3):
+            server = self.serve(2)
+            with socket.create_connection(self.address) as stranger:
+                drips = self.pool.submit(self.drip, stranger)
+                self.assertEqual(self.fetch(1, seconds=2).result(), ID)
+                server.result()
+            drips.result()
+
+    @staticmethod
+    def drip(stranger: socket.socket) -> None:
+        """Sends an answer so slowly that each byte comes in time, and the whole answer takes four seconds."""
+        with suppress(OSError):
+            for _ in range(40):
+                stranger.sendall(b"x")
+                time.sleep(0.1)
 
     def test_an_answer_fits_its_own_challenge_alone(self) -> None:
         self.assertNotEqual(_meeting._answer(b"a" * 32, 1), _meeting._answer(b"b" * 32, 1))

@@ -34,9 +34,14 @@ def _answer(challenge: bytes, rank: int) -> bytes:
     return number + hmac.new(_secret(), b"tributary unique id" + challenge + number, hashlib.sha256).digest()
 
 
-def _read(connection: socket.socket, count: int) -> bytes:
+def _read(connection: socket.socket, count: int, until: float) -> bytes:
+    """Reads `count` bytes until this time. A limit for each recv() alone would let a stranger send a byte now and then."""
     found = b""
     while len(found) < count:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the connection's time is over")
+        connection.settimeout(left)
         part = connection.recv(count - len(found))
         if not part:
             raise ConnectionError("the connection ended")
@@ -61,11 +66,12 @@ def _serve(listener: socket.socket, size: int, made: bytes, deadline: float) -> 
         except TimeoutError:
             continue
         with connection:
+            until = time.monotonic() + _CONNECTION_SECONDS
             connection.settimeout(_CONNECTION_SECONDS)
             try:
                 challenge = secrets.token_bytes(_CHALLENGE_BYTES)
                 connection.sendall(challenge)
-                answer = _read(connection, _ANSWER_BYTES)
+                answer = _read(connection, _ANSWER_BYTES, until)
                 rank = int.from_bytes(answer[:4], "big")
                 if hmac.compare_digest(answer, _answer(challenge, rank)):
                     connection.sendall(made)
@@ -79,10 +85,9 @@ def _fetch(address: tuple[str, int], rank: int, deadline: float) -> bytes:
     while time.monotonic() < deadline:
         try:
             with socket.create_connection(address, timeout=_CONNECTION_SECONDS) as connection:
-                # Rank 0 serves one rank after the other.
-                connection.settimeout(max(deadline - time.monotonic(), _RETRY_SECONDS))
-                connection.sendall(_answer(_read(connection, _CHALLENGE_BYTES), rank))
-                return _read(connection, ID_BYTES)
+                # Rank 0 serves one rank after the other, so this rank waits for its turn until the deadline.
+                connection.sendall(_answer(_read(connection, _CHALLENGE_BYTES, deadline), rank))
+                return _read(connection, ID_BYTES, deadline)
         except OSError as error:
             why = str(error)
         time.sleep(_RETRY_SECONDS)
