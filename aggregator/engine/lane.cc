@@ -62,6 +62,8 @@ std::string_view to_string(Refusal refusal) noexcept {
       return "exact sum, and the children do not stand for all ranks";
     case Refusal::malformed_form:
       return "partial sum that is no form";
+    case Refusal::too_early:
+      return "contribution before the lane is ready";
   }
   return "unknown";
 }

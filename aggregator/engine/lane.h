@@ -75,6 +75,7 @@ enum class Refusal : std::uint8_t {
   over,             // drop: a fault has ended the lane while the frame was under way
   partial_exact,    // an exact sum, but the children do not stand for all ranks
   malformed_form,   // an exact sum of an aggregator or a host, but it is no form
+  too_early,        // the lane is not ready: set_child() may still follow. The caller refuses such frames
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {

@@ -190,11 +190,12 @@ std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begi
                                                                                    const FrameHeader& h) {
   if (h.group != claims_.group || h.lane != claims_.lane) return std::unexpected(engine::Refusal::stale_epoch);
   if (report_) return std::unexpected(engine::Refusal::over);
+  if (!ready_) return std::unexpected(engine::Refusal::too_early);
   return lane_.contribution_begins(session.child(), h);
 }
 
 bool LaneNode::takes_in_place(Session& session, const FrameHeader& h) {
-  return h.group == claims_.group && h.lane == claims_.lane && !report_ && !over_ &&
+  return h.group == claims_.group && h.lane == claims_.lane && ready_ && !report_ && !over_ &&
          lane_.takes_in_place(session.child(), h);
 }
 

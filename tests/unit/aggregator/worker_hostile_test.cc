@@ -102,6 +102,22 @@ TEST_F(WorkerHostile, AContributionBeyondTheWindowEndsTheLane) {
               HasSubstr("contribution beyond the window"));
 }
 
+TEST_F(WorkerHostile, AContributionBeforeTheLaneIsReadyEndsTheLane) {
+  const auto joins = [&](std::uint16_t number) -> Child& {
+    return child("rank" + std::to_string(number), root_->endpoint(), join_of({claims_of("root", number, 3)}));
+  };
+  Child &hostile = joins(0), &honest = joins(1);
+  settle();
+  hostile.contribute(0, kSum, bytes_of(floats(0, 16)));
+  settle();
+  Child& last = joins(2);
+  ASSERT_TRUE(run_until([&] { return honest.failed.has_value(); }));
+  EXPECT_THAT(*honest.failed, HasSubstr("contribution before the lane is ready"));
+  EXPECT_EQ(root_->worker->metrics().frames_refused, 1U);
+  settle();
+  last.close();
+}
+
 TEST_F(WorkerHostile, DataWhereThePatternHasNoneEndsTheLane) {
   const auto bare_sum = [&](Child& hostile) {
     FrameHeader header = contribution(0, kSum);
