@@ -43,6 +43,16 @@ Status check_claims(const TokenClaims& claims, std::string_view aggregator_name,
   }
   return {};
 }
+
+/// Only the parent checks the signature of the token for it. But this aggregator keeps the secret of its connection to
+/// the parent by the group, epoch and lane of this token, and no child may name those of another group.
+Status check_parent(const TokenClaims& claims, const Token& token) {
+  const auto parent = read_claims(token);
+  if (!parent) return std::unexpected(parent.error());
+  if (parent->group == claims.group && parent->epoch == claims.epoch && parent->lane == claims.lane) return {};
+  return fail(Errc::denied, Reason::join_contradicts,
+              "the token for the parent is for another group, epoch or lane than the child's token");
+}
 }  // namespace
 
 Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload, std::int64_t now_s) {
@@ -66,6 +76,9 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
   if (!claims) return std::unexpected(claims.error());
   if (auto ok = check_claims(*claims, aggregator_name, chain->size()); !ok) return std::unexpected(ok.error());
   chain->erase(chain->begin());
+  if (!chain->empty()) {
+    if (auto ok = check_parent(*claims, chain->front()); !ok) return std::unexpected(ok.error());
+  }
   const bool named = claims->kind == ChildKind::aggregator;
   return VerifiedJoin{.claims = std::move(*claims),
                       .parent_tokens = std::move(*chain),

@@ -54,6 +54,23 @@ TEST_F(WorkerJoin, AChainThatDoesNotFitItsFirstTokenIsRefused) {
   EXPECT_THAT(refusal_of(root, Bytes(kTokenBytes - 1)), HasSubstr("a token chain of "));
 }
 
+TEST_F(WorkerJoin, ATokenForTheParentOfAnotherLaneIsRefused) {
+  Host& leaf = aggregator("leaf");
+  TokenClaims own = claims_of("leaf", 0, 1);
+  own.root = false;
+  own.parent_host = "above";
+  const auto with = [&](const std::function<void(TokenClaims&)>& change) {
+    TokenClaims parent = claims_of("above", 0, 1);
+    parent.kind = ChildKind::aggregator;
+    change(parent);
+    return refusal_of(leaf, join_of({own, parent}));
+  };
+  EXPECT_THAT(with([](TokenClaims& parent) { ++parent.group; }), HasSubstr("another group, epoch or lane"));
+  EXPECT_THAT(with([](TokenClaims& parent) { ++parent.epoch; }), HasSubstr("another group, epoch or lane"));
+  EXPECT_THAT(with([](TokenClaims& parent) { ++parent.lane; }), HasSubstr("another group, epoch or lane"));
+  EXPECT_EQ(leaf.worker->metrics().joins_accepted, 0U);
+}
+
 TEST_F(WorkerJoin, ARankThatJoinsTwiceIsRefusedAndTheFirstGoesOn) {
   Host& root = aggregator("root");
   const auto ranks = lane_of(root, 2);
