@@ -93,8 +93,8 @@ void Core::forget(UserEnd& end) {
 std::size_t Core::turn() {
   callbacks_ = 0;
   static_cast<void>(alarm_.take());
-  for (const auto& thread : threads_) {
-    thread->take_events([this](Event& event) {
+  for (std::size_t i = 0; i < threads_.size(); ++i) {  // a handler may connect, which may start a thread
+    threads_[i]->take_events([this](Event& event) {
       const Place& place = places_[event.key.place];
       if (place.generation != event.key.generation || place.end == nullptr) return;
       const std::shared_ptr<UserEnd> end = place.end;  // the handler of this end may destroy other channels

@@ -1,6 +1,7 @@
 // Promises that only transports with I/O threads make.
 #include "tributary/transport/io_threads.h"
 
+#include <array>
 #include <thread>
 
 #include "tests/unit/transport/peer.h"
@@ -191,6 +192,25 @@ TEST_F(IoThreads, EndWithTheTransportAndChannelsMayEndLater) {
   EXPECT_FALSE(peer.channel->send(header_of(1), payload, 1));
   peer.channel.reset();
   EXPECT_FALSE(peer.closed.has_value());
+}
+
+TEST_F(IoThreads, AHandlerMayConnectOnAThreadThatHasNotBegun) {
+  IoThreadsTransport client(over_tcp(), 3);
+  std::array<Peer, 3> ours;
+  const auto connect = [&](std::size_t i) {
+    ours[i].channel = client.io_way().connect(listener_->local(), ours[i], 10s);
+  };
+  const auto comes = [&](const std::function<bool()>& done) {
+    return run_until([&] { return client.poll({}) == 0 && done(); });
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    connect(i);
+    ASSERT_TRUE(comes([&] { return ours[i].opened && acceptor_.peers.size() == i + 2; }));
+  }
+  ours[0].when_frame = [&](Channel&, const Received&) { connect(2); };
+  for (std::size_t i = 0; i < 2; ++i) acceptor_.peers[i + 1]->channel->send_copy(header_of(i), pattern(10, i));
+  ASSERT_TRUE(comes([&] { return ours[1].frames.size() == 1 && ours[2].opened; }));
+  EXPECT_EQ(ours[0].frames.size(), 1U);
 }
 
 TEST(HandOver, KeepsTheOrderWhereTheRingIsFull) {
