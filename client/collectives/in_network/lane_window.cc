@@ -53,6 +53,7 @@ void LaneWindow::Best::add(double value, TimePoint at, Duration span) noexcept {
 }
 
 void LaneWindow::sent(std::uint64_t sequence, double part, TimePoint now) noexcept {
+  now = std::max(now, came_at_);                  // the caller may have read its clock before a result came
   if (under_way_ == 0) came_at_ = its_at_ = now;  // the time before this does not count
   ++under_way_;
   sent_[sequence % sent_.size()] = {.at = now, .come = come_, .came_at = came_at_, .its_at = its_at_, .part = part};

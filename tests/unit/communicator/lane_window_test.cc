@@ -215,6 +215,18 @@ TEST(LaneWindow, DoesNotTakeManyResultsThatARankFindsAtOnceForARate) {
   EXPECT_EQ(window.segments(), kHalf);
 }
 
+TEST(LaneWindow, TakesATimeThatWasReadBeforeTheLastResultCame) {
+  // The next operation begins while the last result of the one before is handled. The input of its second segment comes
+  // from a GPU at this moment, so that the segment is sent with the time of that result.
+  LaneWindow window({.reserved = 16, .segment_bytes = 32 << 10});
+  const TimePoint result_came{1h}, began = result_came + 5us;
+  window.sent(0, 1, began);
+  window.sent(1, 1, result_came);
+  window.came(0, began + 30us);
+  window.came(1, began + 40us);
+  EXPECT_EQ(window.segments(), 4U) << "two segments in 40 us, with a round trip of 30 us";
+}
+
 TEST(LaneWindow, AShortSegmentSaysNothingOfTheRoundTrip) {
   LaneWindow window({.reserved = 64, .segment_bytes = 16 << 10});
   TimePoint now{1h};
