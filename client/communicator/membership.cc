@@ -150,7 +150,11 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
                             .rail = hello.value("rail", std::string()),
                             .process = process_in(hello)});
     host_tokens_[from] = hello.value("host_token", std::string());
-    amending_ += hello.value("amends", false) ? 1U : 0U;
+    if (hello.value("amends", false)) {
+      not_amending_.erase(from);  // a rank that comes again counts once
+    } else {
+      not_amending_.insert(from);
+    }
     links_[from] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), from);
     links_[from]->adopt(std::move(arrival.channel()), arrival.take_seals());
     arrival.hand_on(*links_[from]);

@@ -6,6 +6,7 @@
 //   later:  a rank that must connect to another rank asks rank 0 for the address of that rank
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   /// Returns a text for people that lists the ranks that have not come.
   [[nodiscard]] std::string missing() const;
   /// Returns on rank 0, after all ranks have come, whether every rank understands amendments of the policy.
-  [[nodiscard]] bool all_can_amend() const noexcept { return amending_ == come_; }
+  [[nodiscard]] bool all_can_amend() const noexcept { return not_amending_.empty(); }
   [[nodiscard]] std::uint64_t strangers_turned_away() const noexcept { return arrivals_.counts().sum(); }
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
@@ -99,7 +100,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   Directory directory_;
   std::vector<std::string> host_tokens_;  // on rank 0: by rank
   std::uint32_t come_ = 0;                // on rank 0: how many other ranks have introduced themselves
-  std::uint32_t amending_ = 0;            // on rank 0: how many of these ranks understand amendments
+  std::set<std::uint32_t> not_amending_;  // on rank 0: the ranks that do not understand amendments
   Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // waits between tries to connect to rank 0
   PeerMesh* mesh_ = nullptr;                                                 // set once all ranks have met
 };

@@ -160,6 +160,7 @@ TEST_F(MembershipTest, ARankThatGoesBeforeAllHaveMetMayComeAgain) {
   add(2).start();
   network_.run_for(100ms);
   EXPECT_EQ(root.came, 1);
+  EXPECT_TRUE(root.membership_.all_can_amend());
 }
 
 }  // namespace
