@@ -1,5 +1,6 @@
 // The kernels of partial_table.h in plain loops, for a CPU that has no vector target.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/float_layout.h"
 #include "kernels/cpu/scalar_tables.h"
@@ -19,9 +20,13 @@ void see(const FloatBits<Float>& value, Magnitudes& all) noexcept {
 }
 
 template <class Float>
-Magnitudes magnitudes(const Float* values, std::size_t count) noexcept {
+Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
   Magnitudes all;
-  for (std::size_t i = 0; i < count; ++i) see(FloatBits<Float>(values[i]), all);
+  for (std::size_t i = 0; i < count; ++i) {
+    Float value = 0;
+    std::memcpy(&value, values + i * sizeof(value), sizeof(value));
+    see(FloatBits<Float>(value), all);
+  }
   return all;
 }
 
@@ -94,6 +99,56 @@ constexpr ShortSumTable kShortSums = {.float16 = kSmallFloat<DType::float16>,
                                       .add_bytes3 = add_numbers<std::int32_t, 3>,
                                       .put_bytes3 = put_numbers<std::int32_t, 3>};
 
+// ---- Sums of float64.
+
+void add_floats(const std::byte* values, std::size_t count, double* sums) noexcept {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += reference::value_at(DType::float32, values, i);
+}
+
+void add_numbers_to_float64(const std::byte* numbers, std::size_t count, unsigned width, double factor,
+                            double* sums) noexcept {
+  with_width<std::int64_t>(width, [&](auto bytes) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t number = 0;
+      add_numbers<std::int64_t, bytes()>(numbers + i * width, 1, 0, &number);
+      sums[i] += static_cast<double>(number) * factor;
+    }
+  });
+}
+
+Float64SumKernels::Seen see_float64(const double* sums, std::size_t count, double factor) noexcept {
+  Float64SumKernels::Seen seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto number = static_cast<std::int64_t>(sums[i] * factor);
+    seen.any |= number;
+    seen.magnitude = std::max(seen.magnitude, number ^ (number >> 63));
+  }
+  return seen;
+}
+
+void put_float64_numbers(const double* sums, std::size_t count, double factor, unsigned width,
+                         std::byte* numbers) noexcept {
+  with_width<std::int64_t>(width, [&](auto bytes) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto number = static_cast<std::int64_t>(sums[i] * factor);
+      put_numbers<std::int64_t, bytes()>(&number, 1, 0, numbers + i * width);
+    }
+  });
+}
+
+void round_float64(const double* sums, std::size_t count, double factor, std::byte* values) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<float>(sums[i] * factor);
+    std::memcpy(values + i * sizeof(value), &value, sizeof(value));
+  }
+}
+
+constexpr Float64SumKernels kFloat64Sums = {.add_floats = add_floats,
+                                            .add_numbers = add_numbers_to_float64,
+                                            .see = see_float64,
+                                            .put_numbers = put_float64_numbers,
+                                            .round = round_float64};
+
 }  // namespace
 
 const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
@@ -102,6 +157,7 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .add64 = add<double>,
                                     .add64_long = add_long,
                                     .scale = scale,
-                                    .short_sums = &kShortSums};
+                                    .short_sums = &kShortSums,
+                                    .float64_sums = &kFloat64Sums};
 
 }  // namespace tributary::kernels::scalar

@@ -1,7 +1,6 @@
 #pragma once
 // The kernels for partial sums that one target offers: they turn the values of ranks into whole numbers of 64 bits, and
-// these into values; or of 32 bits, if this is enough for values of 16 bits. partial_sum.cc proves that the numbers are
-// large enough.
+// these into values; or into numbers of 32 bits or float64, if these are enough. block_sum.cc proves that they are.
 #include <cstddef>
 #include <cstdint>
 
@@ -54,9 +53,34 @@ struct ShortSumTable {
   void (*put_bytes3)(const std::int32_t* sums, std::size_t count, unsigned zeros, std::byte* numbers) noexcept;
 };
 
+/// The bits of the sums for which Float64SumKernels are made, with their sign, and the bytes of their numbers at most.
+inline constexpr int kFloat64SumBits = 52;
+inline constexpr unsigned kFloat64SumWidthMax = 6;
+
+/// The kernels for sums that float64 holds exactly: multiples of a power of two, less than 2^51 times as large.
+struct Float64SumKernels {
+  /// sums[i] += values[i]; the values are finite float32
+  void (*add_floats)(const std::byte* values, std::size_t count, double* sums) noexcept;
+  /// sums[i] += numbers[i] * factor; the numbers have 1 to kFloat64SumWidthMax bytes each, in two's complement, and the
+  /// factor is a power of two.
+  void (*add_numbers)(const std::byte* numbers, std::size_t count, unsigned width, double factor,
+                      double* sums) noexcept;
+  /// `any` has the lowest bit that is set in any of the numbers sums[i] * factor, and is 0 if all are zero; `magnitude`
+  /// is the largest of them without its sign (that of -n is n - 1).
+  struct Seen {
+    std::int64_t any = 0, magnitude = 0;
+  };
+  Seen (*see)(const double* sums, std::size_t count, double factor) noexcept;
+  /// numbers[i] = sums[i] * factor, in 1 to kFloat64SumWidthMax bytes
+  void (*put_numbers)(const double* sums, std::size_t count, double factor, unsigned width,
+                      std::byte* numbers) noexcept;
+  /// values[i] = sums[i] * factor, as float32, rounded once to nearest even
+  void (*round)(const double* sums, std::size_t count, double factor, std::byte* values) noexcept;
+};
+
 struct PartialTable {
-  Magnitudes (*magnitudes32)(const float* values, std::size_t count) noexcept;
-  Magnitudes (*magnitudes64)(const double* values, std::size_t count) noexcept;
+  Magnitudes (*magnitudes32)(const std::byte* values, std::size_t count) noexcept;
+  Magnitudes (*magnitudes64)(const std::byte* values, std::size_t count) noexcept;
   /// sums[i] += the number of values[i]
   void (*add32)(const float* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
   void (*add64)(const double* values, std::size_t count, const ToNumber& to, std::int64_t* sums) noexcept;
@@ -67,6 +91,7 @@ struct PartialTable {
   /// values[i] = sums[i] * factor, rounded once to nearest; the factor is a power of two, and no result is subnormal.
   void (*scale)(const std::int64_t* sums, std::size_t count, double factor, double* values) noexcept;
   const ShortSumTable* short_sums;
+  const Float64SumKernels* float64_sums;
 };
 
 /// Returns the table of a target, which must be one of available_targets().

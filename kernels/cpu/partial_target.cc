@@ -40,42 +40,57 @@ HWY_INLINE void each_group(const Float* values, std::size_t count, std::size_t l
   function(padded, i);
 }
 
+/// The magnitudes of values among which are NaN or infinities, which do not count. Hardly any block has them.
 template <class Float>
-Magnitudes magnitudes(const Float* values, std::size_t count) noexcept {
+Magnitudes finite_magnitudes(const std::byte* values, std::size_t count) noexcept {
+  Magnitudes all{.marked = true};
+  for (std::size_t i = 0; i < count; ++i) {
+    Float one = 0;
+    std::memcpy(&one, values + i * sizeof(Float), sizeof(one));
+    const FloatBits<Float> value(one);
+    if (!value.counts()) continue;
+    all.most = std::max(all.most, std::uint64_t{value.magnitude()});
+    all.least = std::min(all.least, std::uint64_t{value.magnitude()});
+  }
+  return all;
+}
+
+template <class Float>
+Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
   using L = Layout<Float>;
   using Bits = L::Bits;
   using SignedBits = std::make_signed_t<Bits>;
   const hn::ScalableTag<Bits> bits_tag;
   const hn::RebindToSigned<decltype(bits_tag)> signed_tag;
-  constexpr auto kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
-  constexpr auto kFinite = static_cast<SignedBits>((Bits{L::kField} << L::kFraction) - 1);  // the largest finite value
-  const auto sign = hn::Set(bits_tag, kSign), one = hn::Set(bits_tag, Bits{1});
-  // Subtract 1, so that a zero becomes the largest number and does not count. The values' own sign bit is off, so
-  // signed comparisons, which every target has, order the magnitudes.
+  const hn::Repartition<std::uint8_t, decltype(bits_tag)> bytes_tag;
+  constexpr auto kFinite = static_cast<SignedBits>((Bits{L::kField} << L::kFraction) - 1);
+  const auto sign = hn::Set(bits_tag, Bits{1} << (sizeof(Bits) * 8 - 1)), one = hn::Set(bits_tag, Bits{1});
+  // Subtract 1, so that a zero becomes the largest number and does not count. -0 is the least of all signed numbers.
   auto least = hn::Set(bits_tag, ~Bits{0});
-  auto most = hn::Zero(signed_tag);
-  auto marked = hn::Zero(signed_tag);
-  each_group(values, count, hn::Lanes(bits_tag), [&](const Float* at, std::size_t) HWY_ATTR {
-    const auto bits = hn::LoadU(bits_tag, reinterpret_cast<const Bits*>(at));
-    const auto magnitude = hn::BitCast(signed_tag, hn::AndNot(sign, bits));
-    const auto infinite = hn::Gt(magnitude, hn::Set(signed_tag, kFinite));
-    least = hn::Min(least, hn::Sub(hn::BitCast(bits_tag, magnitude), one));
-    most = hn::Max(most, hn::IfThenZeroElse(infinite, magnitude));
-    const auto minus_zero = hn::VecFromMask(bits_tag, hn::Eq(bits, sign));
-    marked = hn::Or(marked, hn::Or(hn::VecFromMask(signed_tag, infinite), hn::BitCast(signed_tag, minus_zero)));
-  });
-  alignas(HWY_MAX_BYTES) Bits leasts[HWY_MAX_BYTES / sizeof(Bits)];
-  alignas(HWY_MAX_BYTES) SignedBits mosts[HWY_MAX_BYTES / sizeof(Bits)];
-  hn::Store(least, bits_tag, leasts);
-  hn::Store(most, signed_tag, mosts);
-  Magnitudes all{.marked = !hn::AllTrue(signed_tag, hn::Eq(marked, hn::Zero(signed_tag)))};
-  for (std::size_t i = 0; i < hn::Lanes(bits_tag); ++i) {
-    all.most = std::max(all.most, static_cast<std::uint64_t>(mosts[i]));
-    all.least = std::min(all.least, std::uint64_t{leasts[i]});
+  auto most = hn::Zero(signed_tag), lowest = hn::Zero(signed_tag);
+  const auto look = [&](const std::uint8_t* at) HWY_ATTR {
+    const auto bits = hn::BitCast(bits_tag, hn::LoadU(bytes_tag, at));
+    const auto magnitude = hn::AndNot(sign, bits);
+    least = hn::Min(least, hn::Sub(magnitude, one));
+    most = hn::Max(most, hn::BitCast(signed_tag, magnitude));
+    lowest = hn::Min(lowest, hn::BitCast(signed_tag, bits));
+  };
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(values);
+  const std::size_t all = count * sizeof(Float), step = hn::Lanes(bytes_tag);
+  std::size_t i = 0;
+  for (; i + step <= all; i += step) look(from + i);
+  if (i < all) {
+    alignas(64) std::uint8_t padded[HWY_MAX_BYTES] = {};
+    std::memcpy(padded, from + i, all - i);
+    look(padded);
   }
-  if (all.most == 0) return {.marked = all.marked};
-  ++all.least;
-  return all;
+  const auto largest = hn::GetLane(hn::MaxOfLanes(signed_tag, most));
+  if (largest > kFinite) return finite_magnitudes<Float>(values, count);
+  const bool minus_zero = hn::GetLane(hn::MinOfLanes(signed_tag, lowest)) == hwy::LimitsMin<SignedBits>();
+  if (largest == 0) return {.marked = minus_zero};
+  return {.least = std::uint64_t{hn::GetLane(hn::MinOfLanes(bits_tag, least))} + 1,
+          .most = static_cast<std::uint64_t>(largest),
+          .marked = minus_zero};
 }
 
 template <class Float>
@@ -172,7 +187,8 @@ void scale(const std::int64_t* sums, std::size_t count, double factor, double* v
 
 }  // namespace
 
-extern const ShortSumTable kShortSumTable;  // short_sums_target.cc
+extern const ShortSumTable kShortSumTable;          // short_sums_target.cc
+extern const Float64SumKernels kFloat64SumKernels;  // float64_sums_target.cc
 extern const PartialTable kPartialTable;
 
 const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
@@ -181,7 +197,8 @@ const PartialTable kPartialTable = {.magnitudes32 = magnitudes<float>,
                                     .add64 = add<double>,
                                     .add64_long = add_long,
                                     .scale = scale,
-                                    .short_sums = &kShortSumTable};
+                                    .short_sums = &kShortSumTable,
+                                    .float64_sums = &kFloat64SumKernels};
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET
 HWY_AFTER_NAMESPACE();

@@ -66,7 +66,8 @@ void compare(const PartialTable& table) {
   const auto [want_magnitudes, want_add] = functions<Float>(scalar::kPartialTable);
   for (std::size_t count = 0; count <= 256; count += count < 40 ? 1 : 27) {
     const auto any = any_values<Float>(count, random);
-    const Magnitudes got = magnitudes(any.data(), count), want = want_magnitudes(any.data(), count);
+    const auto* const bytes = reinterpret_cast<const std::byte*>(any.data());
+    const Magnitudes got = magnitudes(bytes, count), want = want_magnitudes(bytes, count);
     EXPECT_EQ(got.most, want.most) << count;
     EXPECT_EQ(got.least, want.least) << count;
     EXPECT_EQ(got.marked, want.marked) << count;
