@@ -34,7 +34,7 @@ struct Moves {
 constexpr std::uint8_t kNoByte = 0x80;
 
 /// Returns how the bytes of numbers become the lower bytes of the vector's elements; their other bytes become 0.
-Moves spread(unsigned width) noexcept {
+Moves moves_apart(unsigned width) noexcept {
   Moves moves{};
   const std::size_t all = hn::Lanes(Bytes());
   for (std::size_t block = 0; block < all / kBlockBytes; ++block) {
@@ -52,7 +52,7 @@ Moves spread(unsigned width) noexcept {
 
 /// Returns how the lower bytes of the vector's elements come together: each block moves its bytes to where they lie
 /// within words, with zeros around. A word then has bytes of one block, in `words`, or of two.
-Moves gather(unsigned width) noexcept {
+Moves moves_together(unsigned width) noexcept {
   Moves moves{};
   const std::size_t all = hn::Lanes(Bytes());
   const std::size_t blocks = all / kBlockBytes;
@@ -79,6 +79,21 @@ Moves gather(unsigned width) noexcept {
   return moves;
 }
 
+/// The moves of numbers of each width. They are made once: to make them takes as long as to move a whole block.
+struct MovesOfWidths {
+  MovesOfWidths() noexcept {
+    for (unsigned width = 1; width <= kFloat64SumWidthMax; ++width) {
+      spread[width - 1] = moves_apart(width);
+      gather[width - 1] = moves_together(width);
+    }
+  }
+  Moves spread[kFloat64SumWidthMax], gather[kFloat64SumWidthMax];
+};
+const MovesOfWidths& all_moves() noexcept {
+  static const MovesOfWidths moves;
+  return moves;
+}
+
 void add_floats(const std::byte* values, std::size_t count, double* sums) noexcept {
   const Sums tag;
   const hn::Repartition<std::uint8_t, Floats> bytes;
@@ -101,7 +116,7 @@ void add_numbers(const std::byte* numbers, std::size_t count, unsigned width, do
   const Numbers wide;
   const Bytes bytes;
   const Words words;
-  const Moves moves = spread(width);
+  const Moves& moves = all_moves().spread[width - 1];
   const auto word_moves = hn::SetTableIndices(words, moves.words);
   const auto byte_moves = hn::Load(bytes, moves.bytes);
   // A number n of two's complement, with its sign's bit turned, is n + 2^(bits - 1).
@@ -172,7 +187,7 @@ void put_numbers(const double* sums, std::size_t count, double factor, unsigned 
   const Sums tag;
   const Bytes bytes;
   const Words words;
-  const Moves moves = gather(width);
+  const Moves& moves = all_moves().gather[width - 1];
   const auto byte_moves = hn::Load(bytes, moves.bytes);
   const auto word_moves = hn::SetTableIndices(words, moves.words);
   const auto more_moves = hn::SetTableIndices(words, moves.more_words);
