@@ -50,37 +50,56 @@ HWY_INLINE void each_group(const std::byte* values, std::size_t count, std::size
   function(padded, i);
 }
 
+/// The magnitudes of values among which are NaN or infinities, which do not count. Hardly any block has them.
+template <class Format>
+Magnitudes finite_magnitudes(const std::byte* values, std::size_t count) noexcept {
+  std::uint16_t highest = 0, lowest = 0xFFFF;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t magnitude = 0;
+    std::memcpy(&magnitude, values + 2 * i, sizeof(magnitude));
+    magnitude &= 0x7FFF;
+    if (magnitude == 0 || magnitude > Format::kFinite) continue;
+    highest = std::max(highest, magnitude);
+    lowest = std::min(lowest, magnitude);
+  }
+  if (highest == 0) return {.marked = true};
+  return {.least = Format::as_float32(lowest), .most = Format::as_float32(highest), .marked = true};
+}
+
 template <class Format>
 Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
   const Tag<std::int16_t> lanes;
-  // Subtract 1, so that a zero becomes the largest number and does not count.
+  // Subtract 1, so that a zero becomes the largest number and does not count. -0 is the least of all signed numbers.
   auto least = set<std::uint16_t>(0xFFFF);
-  auto most = set<std::int16_t>(0), marked = set<std::int16_t>(0);
+  auto most = set<std::int16_t>(0), lowest = most;
   each_group(values, count, hn::Lanes(lanes), [&](const std::uint8_t* at, std::size_t) HWY_ATTR {
     const auto bits = load_vector<std::int16_t>(at);
     const auto magnitude = hn::And(bits, set<std::int16_t>(0x7FFF));
-    const auto infinite = hn::Gt(magnitude, set<std::int16_t>(Format::kFinite));
     least = hn::Min(least, hn::Sub(as<std::uint16_t>(magnitude), set<std::uint16_t>(1)));
-    most = hn::Max(most, hn::IfThenZeroElse(infinite, magnitude));
-    const auto minus_zero = hn::VecFromMask(lanes, hn::Eq(bits, set<std::int16_t>(hwy::LimitsMin<std::int16_t>())));
-    marked = hn::Or(marked, hn::Or(hn::VecFromMask(lanes, infinite), minus_zero));
+    most = hn::Max(most, magnitude);
+    lowest = hn::Min(lowest, bits);
   });
-  constexpr std::size_t kLanesMax = HWY_MAX_BYTES / sizeof(std::int16_t);
-  alignas(64) std::uint16_t leasts[kLanesMax];
-  alignas(64) std::int16_t mosts[kLanesMax];
-  hn::StoreU(least, Tag<std::uint16_t>(), leasts);
-  hn::StoreU(most, lanes, mosts);
-  Magnitudes all{.marked = !hn::AllTrue(lanes, hn::Eq(marked, set<std::int16_t>(0)))};
-  std::int16_t highest = 0;
-  std::uint16_t lowest = 0xFFFF;
-  for (std::size_t i = 0; i < hn::Lanes(lanes); ++i) {
-    highest = std::max(highest, mosts[i]);
-    lowest = std::min(lowest, leasts[i]);
-  }
-  if (highest == 0) return all;
-  all.most = Format::as_float32(static_cast<std::uint32_t>(highest));
-  all.least = Format::as_float32(std::uint32_t{lowest} + 1);
-  return all;
+  // A vector of 32-bit lanes has a minimum; each of its lanes holds two of the numbers.
+  const Tag<std::uint32_t> pairs;
+  const auto first = [](Vec<std::uint32_t> v) HWY_ATTR { return hn::And(v, set<std::uint32_t>(0xFFFF)); };
+  const auto second = [](Vec<std::uint32_t> v) HWY_ATTR { return hn::ShiftRight<16>(v); };
+  const auto mosts = as<std::uint32_t>(most), leasts = as<std::uint32_t>(least);
+  const std::uint32_t highest = hn::GetLane(hn::MaxOfLanes(pairs, hn::Max(first(mosts), second(mosts))));
+  if (highest > Format::kFinite) return finite_magnitudes<Format>(values, count);
+  const bool minus_zero = !hn::AllFalse(lanes, hn::Eq(lowest, set<std::int16_t>(hwy::LimitsMin<std::int16_t>())));
+  if (highest == 0) return {.marked = minus_zero};
+  const std::uint32_t below_least = hn::GetLane(hn::MinOfLanes(pairs, hn::Min(first(leasts), second(leasts))));
+  return {.least = Format::as_float32(below_least + 1), .most = Format::as_float32(highest), .marked = minus_zero};
+}
+
+/// Returns the whole number of each value, which is one and is less than 2^31, so that no check for larger ones is
+/// needed.
+HWY_INLINE Vec<std::int32_t> whole_number(Vec<float> value) {
+#if HWY_TARGET == HWY_AVX3
+  return Vec<std::int32_t>{_mm512_cvttps_epi32(value.raw)};
+#else
+  return hn::ConvertTo(Tag<std::int32_t>(), value);
+#endif
 }
 
 template <class Format>
@@ -91,7 +110,7 @@ void add(const std::byte* values, std::size_t count, float factor, std::int32_t*
   each_group(values, count, 4 * quarter, [&](const std::uint8_t* at, std::size_t i) HWY_ATTR {
     Vec<float> a, b, c, d;
     Format::Element::load(at, a, b, c, d);
-    const auto number = [&](Vec<float> value) HWY_ATTR { return hn::ConvertTo(lanes, hn::Mul(value, by)); };
+    const auto number = [&](Vec<float> value) HWY_ATTR { return whole_number(hn::Mul(value, by)); };
     alignas(64) std::int32_t rest[HWY_MAX_BYTES];
     const bool whole = i + 4 * quarter <= count;
     if (!whole) {
