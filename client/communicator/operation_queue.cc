@@ -147,12 +147,16 @@ void OperationQueue::leave_tree(Operation& o, std::vector<Piece> rest) {
   remainders_.push_back({&o, std::move(rest)});
 }
 
+// Runs remainders in a loop, as advance() does: a remainder may end within run_remainder(), for example if it is empty.
 void OperationQueue::run_remainders() {
+  if (running_remainders_) return;
+  running_remainders_ = true;
   while (!remainders_.empty() && !ways_.fallback_busy() && remainders_.front().operation->input_whole()) {
     Remainder next = std::move(remainders_.front());
     remainders_.pop_front();
     ways_.run_remainder(*next.operation, next.pieces);
   }
+  running_remainders_ = false;
   if (remainders_.empty()) advance();
 }
 

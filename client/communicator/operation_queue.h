@@ -136,6 +136,7 @@ class OperationQueue {
   std::uint64_t next_ = 0;
   std::uint64_t next_to_start_ = 0;
   bool advancing_ = false;
+  bool running_remainders_ = false;
   std::uint32_t fallback_unfinished_ = 0;  // unfinished operations that started between the ranks
   std::uint32_t unfinished_ = 0;           // unfinished operations that started on any path
   struct Remainder {

@@ -91,6 +91,36 @@ TEST_F(OperationQueueTest, RemaindersOfALostTreeRunFirstAndInOrder) {
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2, 3}));
 }
 
+/// Paths between ranks that hold everything already: each remainder ends at once.
+class NothingLeft final : public OperationWays {
+ public:
+  [[nodiscard]] bool may_begin() const override { return true; }
+  [[nodiscard]] Route route_of(const Operation&) const override { return {.way = in_network}; }
+  void settle_memory(Operation&) override {}
+  void begin(Operation&, const Route&) override {}
+  void run_share(Operation&) override {}
+  [[nodiscard]] bool shares_busy() const override { return false; }
+  void run_remainder(Operation& o, std::span<const Piece>) override { queue.fallback_ended(o); }
+  [[nodiscard]] bool fallback_busy() const override { return false; }
+  void account(const Operation&, Operation::State, bool) override {}
+  void after_end() override {}
+
+  OperationQueue queue{*this, 1};
+};
+
+TEST_F(OperationQueueTest, ManyRemaindersThatEndAtOnceNeedNoDeepStack) {
+  constexpr std::uint64_t kOperations = 100'000;
+  NothingLeft ways;
+  std::uint64_t ended = 0;
+  for (std::uint64_t i = 0; i < kOperations; ++i) {
+    add_operation(ways.queue, now_, [&ended, i](const Status&) { ended += ended == i ? 1U : 0U; });
+  }
+  for (std::uint64_t i = 0; i < kOperations; ++i) ways.queue.leave_tree(*ways.queue.find(i), {});
+  ways.queue.run_remainders();
+  EXPECT_EQ(ended, kOperations) << "in their order";
+  EXPECT_TRUE(ways.queue.empty());
+}
+
 TEST_F(OperationQueueTest, ASplitOperationEndsWithTheLaterOfItsParts) {
   ways_.ways = {in_network, in_network};
   ways_.split = {true, true};
