@@ -84,9 +84,9 @@ inline constexpr std::array<std::string_view, 3> kFormSenderNames{"nobody", "agg
 
 /// A buffer must hold the longest form of a segment, so the values of a segment of an exact sum have a tenth of a
 /// buffer's length (float32), or a nineteenth (bfloat16). Where forms travel, buffers are therefore this many times as
-/// long as those of other groups on the same links: then about as many values are in flight.
-inline constexpr std::uint32_t kFormRoom = 16;
-inline constexpr std::uint32_t kFormBufferBytesMax = 512U << 10;
+/// long as those of other groups on the same links: then as many values are in flight.
+inline constexpr std::uint32_t kFormRoom = 20;
+inline constexpr std::uint32_t kFormBufferBytesMax = 640U << 10;
 /// Segments whose values have as many bytes are long enough on every link.
 inline constexpr std::uint32_t kFormValuesMin = 16U << 10;
 /// Returns the most elements of a segment whose sums travel in forms, in buffers of this length. Types with short forms
