@@ -34,6 +34,7 @@ using transport::OwnedDescriptor;
 
 constexpr int kQueue = 16;
 constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};  // for a client that does not send or read
+constexpr int kPauseMs = 100;
 constexpr std::size_t kLineBytesMax = 64;
 constexpr std::size_t kStaleMax = 256;  // sockets of ended processes that one start removes
 
@@ -236,7 +237,11 @@ void ServedRecord::Port::run() {
     if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
     if (waits[1].revents != 0) return;
     const OwnedDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!client.is_open()) continue;
+    if (!client.is_open()) {
+      // If no descriptor is left, the client goes on waiting, and a new attempt now would only spin.
+      ::poll(&waits[1], 1, kPauseMs);
+      continue;
+    }
     try {
       serve(client.get());
     } catch (const std::exception&) {  // no memory for an answer: this client gets none

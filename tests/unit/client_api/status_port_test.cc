@@ -2,6 +2,7 @@
 #include "client/api/status_port.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,10 +10,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "client/api/flight_report.h"
 #include "tributary/transport/shared_memory.h"
@@ -42,13 +46,17 @@ class StatusPort : public testing::Test {
     return all;
   }
   static std::string ask(const std::string& port, const std::string& line) {
+    const transport::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return tell(socket, port, line) ? answer_of(socket) : "no connection";
+  }
+  static bool tell(const transport::OwnedDescriptor& socket, const std::string& port, const std::string& line) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, port.data(), port.size());
-    const transport::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      return "no connection";
-    static_cast<void>(::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL));
+    return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) > 0;
+  }
+  static std::string answer_of(const transport::OwnedDescriptor& socket) {
     std::string answer;
     std::array<char, 4096> bytes{};
     for (ssize_t got = 0; (got = ::recv(socket.get(), bytes.data(), bytes.size(), 0)) > 0;)
@@ -76,6 +84,25 @@ TEST_F(StatusPort, AllCommunicatorsOfAProcessShareItAndTheLastOneClosesIt) {
             "trace begin MILLISECONDS, trace json\n");
   second->reset();
   EXPECT_TRUE(ports().empty());
+}
+
+TEST_F(StatusPort, DoesNotSpinWhileTheProcessHasNoDescriptorLeft) {
+  const auto served = ServedRecord::serve(folder_, record("first"));
+  ASSERT_TRUE(served) << served.error().message;
+  const std::string port = ports()[0];
+  const transport::OwnedDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = usual.rlim_max};  // descriptors 0 to 2 are open
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool told = tell(socket, port, "status\n");
+  const std::clock_t before = std::clock();  // the processor time of the whole process
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::clock_t used = std::clock() - before;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_TRUE(told);
+  EXPECT_LT(used, CLOCKS_PER_SEC / 100);
+  EXPECT_EQ(answer_of(socket).substr(0, 12), "job training");
 }
 
 TEST_F(StatusPort, NamesTheRanksThatHaveNotCalledAnOperation) {
