@@ -192,6 +192,7 @@ transport::UdpSettings Daemon::udp_settings() const {
   udp.datagram_bytes_max = settings_.packet_datagram_bytes_max;
   udp.busy_poll = settings_.busy_poll;
   udp.keys = link_keys_;
+  if (link_shares_) udp.send_buffer_bytes = std::max(udp.send_buffer_bytes, link_shares_->send_buffer_bytes());
   return udp;
 }
 

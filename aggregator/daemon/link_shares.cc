@@ -19,6 +19,9 @@ namespace {
 
 constexpr auto kLook = std::chrono::seconds(5);  // how often to look whether the qdiscs are still there
 constexpr std::uint32_t kPacketBytesMin = 16U << 10;
+constexpr std::uint32_t kMarkedBytesMin = 64U << 10;  // datagrams that the interface cuts apart, whatever it says
+constexpr std::uint64_t kQueuesPerSecond = 500;       // a queue is what the link sends in this part of a second
+constexpr std::uint64_t kQueueBytesMin = 256U << 10, kQueueBytesMax = 64U << 20;
 // Rates that go before what others want. Together they are at most 9/16 of the link.
 constexpr std::uint64_t kDefaultPart = 16, kPartyPart = 2 * kLinkClassesMax;
 constexpr std::uint64_t kClassRateMin = 1000;     // bytes per second
@@ -77,7 +80,8 @@ Result<std::vector<SharedLink>> links_of(const Settings& settings, TrafficContro
     link.bytes_per_second = rate / 8 * kLinkPercent / 100;
     const auto longest = control.packet_bytes_max(link.index);
     if (!longest) return refuse("the kernel does not describe " + link.interface + ": " + longest.error().message);
-    link.packet_bytes_max = std::max(*longest, kPacketBytesMin);
+    link.marked = settings.transport == "udp";
+    link.packet_bytes_max = std::max(*longest, link.marked ? kMarkedBytesMin : kPacketBytesMin);
     links.push_back(std::move(link));
   }
   return links;
@@ -95,6 +99,11 @@ Result<OpenedLinks> open_links(const Settings& settings) {
   auto links = links_of(settings, *control);
   if (!links) return std::unexpected(links.error());
   return OpenedLinks{std::move(*control), std::move(*links)};
+}
+
+/// True if the transport's packets pass the kernel's queueing disciplines.
+bool passes_qdiscs(const Settings& settings) {
+  return settings.transport == "tcp" || settings.transport == "udp";
 }
 
 std::uint32_t parent_of(const Settings& settings) {
@@ -150,8 +159,13 @@ HtbClass party_class(const SharedLink& link, std::uint32_t handle, std::uint32_t
           .burst_bytes = burst_of(link)};
 }
 
+std::uint32_t queue_bytes(const SharedLink& link) {
+  return static_cast<std::uint32_t>(
+      std::clamp(link.bytes_per_second / kQueuesPerSecond, kQueueBytesMin, kQueueBytesMax));
+}
+
 Status check_link_shares(const Settings& settings) {
-  if (settings.link_shares == "off" || settings.transport != "tcp") return {};
+  if (settings.link_shares == "off" || !passes_qdiscs(settings)) return {};
   auto opened = open_links(settings);
   if (!opened) return std::unexpected(opened.error());
   for (const SharedLink& link : opened->links) {
@@ -163,7 +177,7 @@ Status check_link_shares(const Settings& settings) {
 
 Result<std::unique_ptr<LinkShares>> LinkShares::open(const Settings& settings) {
   if (settings.link_shares == "off") return nullptr;
-  if (settings.transport != "tcp") {
+  if (!passes_qdiscs(settings)) {
     spdlog::warn("link_shares has no effect with transport {}: tenants do not share a narrow link by their weights",
                  settings.transport);
     return nullptr;
@@ -192,7 +206,13 @@ LinkShares::~LinkShares() {
   for (const SharedLink& link : links_) (void)control_.remove_qdisc(link.index, parent_, kLinkQdisc);
 }
 
-/// Makes the qdisc with the whole and the default class; an earlier life's goes away.
+std::size_t LinkShares::send_buffer_bytes() const {
+  std::size_t bytes = 0;
+  for (const SharedLink& link : links_) bytes += std::size_t{kQueuesOfSocket} * queue_bytes(link);
+  return bytes;
+}
+
+/// Makes the qdisc with the whole and the default class, and the filter; an earlier life's goes away.
 Status LinkShares::prepare(const SharedLink& link) {
   const auto earlier = earlier_life_on(control_, link, parent_);
   if (!earlier) return std::unexpected(earlier.error());
@@ -201,10 +221,14 @@ Status LinkShares::prepare(const SharedLink& link) {
   if (done) done = control_.add_htb(link.index, parent_, kLinkQdisc, kLinkDefault);
   if (done) done = control_.set_class(link.index, whole_class(link));
   if (done) done = control_.set_class(link.index, default_class(link));
+  const bool divided = done.has_value();
+  if (done && link.marked) done = control_.add_mark_filter(link.index, kLinkQdisc);
   if (done) return {};
   if (done.error().code == Errc::denied) return refuse(kNoRight);
-  return refuse("the kernel refuses the qdisc htb on " + link.interface + ": " + done.error().message +
-                " (is its module sch_htb there?)");
+  (void)control_.remove_qdisc(link.index, parent_, kLinkQdisc);
+  return refuse("the kernel refuses the " + std::string(divided ? "filter bpf" : "qdisc htb") + " on " +
+                link.interface + ": " + done.error().message + " (is its module " + (divided ? "cls_bpf" : "sch_htb") +
+                " there?)");
 }
 
 void LinkShares::run(const std::stop_token& stop) {
@@ -227,10 +251,16 @@ void LinkShares::apply(const std::vector<LinkClasses::Change>& changes) {
       if (change.weight == 0) {
         note(control_.remove_class(link.index, change.handle), which + " stays");
       } else {
-        note(control_.set_class(link.index, party_class(link, change.handle, change.weight)), which + " is not made");
+        note(make_class(link, change), which + " is not made");
       }
     }
   }
+}
+
+Status LinkShares::make_class(const SharedLink& link, const LinkClasses::Change& change) {
+  auto done = control_.set_class(link.index, party_class(link, change.handle, change.weight));
+  if (done && link.marked) done = control_.set_queue(link.index, change.handle, queue_bytes(link));
+  return done;
 }
 
 /// Makes the qdiscs again that are gone, with all their classes.
@@ -246,7 +276,7 @@ void LinkShares::repair() {
     note(done, "the link of " + link.interface + " has no shares");
     if (!done) continue;
     for (const LinkClasses::Change& one : classes_->all()) {
-      note(control_.set_class(index, party_class(link, one.handle, one.weight)), "a class is not made");
+      note(make_class(link, one), "a class is not made");
     }
   }
 }

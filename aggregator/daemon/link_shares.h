@@ -1,6 +1,7 @@
 #pragma once
 // Shares of the aggregator's links, which the kernel keeps: each tenant has a class of HTB on each interface
-// (worker/link_classes.h), and the sockets of its connections have the class's handle as their priority.
+// (worker/link_classes.h). Over TCP the sockets of its connections have the class's handle as their priority. Over UDP
+// one socket of each worker sends for all tenants, so each datagram has the handle as its mark.
 //
 // HTB gives each class that has packets a part of the link in proportion to its quantum, which is its weight times the
 // longest packet, and gives what one class leaves to the others. Only what leaves this host is divided. That is enough
@@ -12,6 +13,9 @@
 //         7471:1  the whole link
 //         7471:2  packets without a class: other programs, the manager, joins
 //         7471:10, 7471:11, ...  a tenant each
+//
+// Over UDP a filter of the qdisc 7471: reads the marks, and each tenant's class has a short queue. A socket's buffer is
+// as long as the queues of kQueuesOfSocket classes, so that a tenant whose packets wait leaves the buffer to others.
 //
 // A thread makes and removes classes. It also looks every few seconds whether the qdisc is still there, because an
 // interface that goes and comes back has lost it.
@@ -30,6 +34,7 @@
 namespace tributary::aggregator {
 
 inline constexpr std::uint64_t kLinkPercent = 97;
+inline constexpr std::uint32_t kQueuesOfSocket = 8;
 
 /// One interface whose link has shares.
 struct SharedLink {
@@ -37,6 +42,7 @@ struct SharedLink {
   std::uint32_t index = 0;             // the system's number of the interface
   std::uint64_t bytes_per_second = 0;  // what its classes may send together
   std::uint32_t packet_bytes_max = 0;
+  bool marked = false;  // the packets have their class as their mark: they go over UDP
 };
 
 struct LinkShareCounts {
@@ -52,6 +58,8 @@ struct LinkShareCounts {
 [[nodiscard]] HtbClass whole_class(const SharedLink& link);
 [[nodiscard]] HtbClass default_class(const SharedLink& link);
 [[nodiscard]] HtbClass party_class(const SharedLink& link, std::uint32_t handle, std::uint32_t weight);
+/// The bytes that a party's class may queue, if the packets are marked.
+[[nodiscard]] std::uint32_t queue_bytes(const SharedLink& link);
 
 /// Checks what open() would refuse, and changes nothing.
 [[nodiscard]] Status check_link_shares(const Settings& settings);
@@ -68,6 +76,8 @@ class LinkShares {
   LinkShares& operator=(const LinkShares&) = delete;
 
   [[nodiscard]] const std::shared_ptr<LinkClasses>& classes() const noexcept { return classes_; }
+  /// The bytes that the buffer of a socket needs which sends for all tenants.
+  [[nodiscard]] std::size_t send_buffer_bytes() const;
   /// Any thread may call it.
   [[nodiscard]] LinkShareCounts counts() const {
     return {.classes = classes_->counts(), .refusals = refusals_.load(std::memory_order_relaxed)};
@@ -76,6 +86,7 @@ class LinkShares {
  private:
   LinkShares(TrafficControl control, std::uint32_t parent) : control_(std::move(control)), parent_(parent) {}
   [[nodiscard]] Status prepare(const SharedLink& link);
+  [[nodiscard]] Status make_class(const SharedLink& link, const LinkClasses::Change& change);
   void run(const std::stop_token& stop);
   void apply(const std::vector<LinkClasses::Change>& changes);
   void repair();

@@ -248,8 +248,8 @@ std::vector<Field> make_fields() {
            "rate in the topology."),
       choice(
           "link_shares", &S::link_shares, {"off", "kernel"},
-          "With transport tcp: the kernel divides what leaves by the interfaces of listen among the tenants, by their "
-          "weights (kernel). It needs CAP_NET_ADMIN, and the rate of the interfaces."),
+          "With transport tcp or udp: the kernel divides what leaves by the interfaces of listen among the tenants, by "
+          "their weights (kernel). It needs CAP_NET_ADMIN, and the rate of the interfaces."),
       text("link_shares_parent", &S::link_shares_parent, "major:minor, hexadecimal, as tc writes it; or empty",
            "The class of a queueing discipline of your own below which link_shares divides. Empty: the root of each "
            "interface.",

@@ -1,7 +1,11 @@
 #include "aggregator/daemon/traffic_control.h"
 
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -289,6 +293,30 @@ Status TrafficControl::set_class(std::uint32_t interface, const HtbClass& one) {
     message.put(TCA_HTB_PARMS, options);
     if (one.rate > kRateWordMax) message.put(TCA_HTB_RATE64, one.rate);
     if (one.ceil > kRateWordMax) message.put(TCA_HTB_CEIL64, one.ceil);
+  });
+  return tell(message);
+}
+
+Status TrafficControl::set_queue(std::uint32_t interface, std::uint32_t parent, std::uint32_t bytes_max) {
+  Message message(RTM_NEWQDISC, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, place_of(interface, parent, 0));
+  message.put_kind("bfifo");
+  message.put(TCA_OPTIONS, tc_fifo_qopt{.limit = bytes_max});
+  return tell(message);
+}
+
+/// The filter is a program of classic BPF. The filter `fw`, made for marks, is missing in some kernels that have `bpf`.
+Status TrafficControl::add_mark_filter(std::uint32_t interface, std::uint32_t parent) {
+  constexpr std::uint32_t kPriority = 1;
+  tcmsg place = place_of(interface, parent, 0);
+  place.tcm_info = kPriority << 16U | htons(ETH_P_ALL);
+  const std::array program{
+      sock_filter{.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = std::uint32_t(SKF_AD_OFF + SKF_AD_MARK)},
+      sock_filter{.code = BPF_RET | BPF_A, .jt = 0, .jf = 0, .k = 0}};
+  Message message(RTM_NEWTFILTER, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, place);
+  message.put_kind("bpf");
+  message.nest(TCA_OPTIONS, [&] {
+    message.put(TCA_BPF_OPS_LEN, static_cast<std::uint16_t>(program.size()));
+    message.put(TCA_BPF_OPS, program);
   });
   return tell(message);
 }

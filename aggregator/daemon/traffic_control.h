@@ -57,6 +57,10 @@ class TrafficControl {
   [[nodiscard]] Status remove_qdisc(std::uint32_t interface, std::uint32_t parent, std::uint32_t handle);
   /// Makes or changes a class.
   [[nodiscard]] Status set_class(std::uint32_t interface, const HtbClass& one);
+  /// Lets the class `parent` queue at most this number of bytes; a further packet is dropped.
+  [[nodiscard]] Status set_queue(std::uint32_t interface, std::uint32_t parent, std::uint32_t bytes_max);
+  /// Makes the qdisc `parent` take a packet's mark as the handle of its class, if the packet's priority names no class.
+  [[nodiscard]] Status add_mark_filter(std::uint32_t interface, std::uint32_t parent);
   /// Removes a class; it is no error if there is none.
   [[nodiscard]] Status remove_class(std::uint32_t interface, std::uint32_t handle);
 

@@ -149,7 +149,9 @@ void PacketConnection::transmit_turn() {
   if (flowing()) {
     flow_.set_window(core_.window_share());
     const std::uint64_t sent_before = core_.statistics.bytes_sent;
+    if (priority_ != 0) core_.port().set_priority(priority_);
     if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
+    if (priority_ != 0) core_.port().set_priority(0);
     spend(core_.statistics.bytes_sent - sent_before, 0);
   }
   look_at_deadline();

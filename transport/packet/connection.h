@@ -37,6 +37,7 @@ class PacketConnection final : public StreamReader,
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
   void give_back(std::span<const std::byte> payload);
+  void set_priority(std::uint32_t priority) noexcept { priority_ = priority; }
   void resume();
   void close();
   void close_after_flush(Duration limit);
@@ -181,6 +182,7 @@ class PacketConnection final : public StreamReader,
     TimePoint key_until = TimePoint::max();  // the listener has no key yet: the time until which this side asks again
   } asked_;
   std::uint32_t credit_told_ = 0;
+  std::uint32_t priority_ = 0;  // priority of the flow's packets; packets that open or end the connection have none
   std::deque<PacketAddress> addresses_;
 };
 

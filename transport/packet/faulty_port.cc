@@ -40,11 +40,14 @@ class FaultyPort final : public PacketPort {
       return true;
     });
     for (const Held& held : due) {
+      port_->set_priority(held.priority);
       const std::size_t head = std::min(held.bytes.size(), kPortHeaderBytesMax);
       (void)port_->send(held.to, std::span(held.bytes).first(head), std::span(held.bytes).subspan(head));
     }
+    if (!due.empty()) port_->set_priority(priority_);
     port_->flush();
   }
+  void set_priority(std::uint32_t priority) noexcept override { port_->set_priority(priority_ = priority); }
   void leave_checksums() noexcept override { port_->leave_checksums(); }
   bool keep(void* buffer) noexcept override { return port_->keep(buffer); }
   void give_back(void* buffer) noexcept override { port_->give_back(buffer); }
@@ -61,11 +64,12 @@ class FaultyPort final : public PacketPort {
   struct Held {
     PacketAddress to;
     std::vector<std::byte> bytes;
+    std::uint32_t priority = 0;
     std::uint64_t wait = 0;  // number of flushes
   };
   [[nodiscard]] bool happens(std::uint32_t per_thousand) { return random_.below(1000) < per_thousand; }
   Held& hold(const PacketAddress& to, std::span<const std::byte> header, std::span<const std::byte> payload) {
-    held_.push_back({.to = to, .bytes = {header.begin(), header.end()}});
+    held_.push_back({.to = to, .bytes = {header.begin(), header.end()}, .priority = priority_});
     held_.back().bytes.insert(held_.back().bytes.end(), payload.begin(), payload.end());
     return held_.back();
   }
@@ -73,6 +77,7 @@ class FaultyPort final : public PacketPort {
   std::unique_ptr<PacketPort> port_;
   PortFaults faults_;
   Random random_;
+  std::uint32_t priority_ = 0;
   std::vector<Held> held_;
 };
 

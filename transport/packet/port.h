@@ -99,6 +99,9 @@ class PacketPort {
                                   std::span<const std::byte> payload) = 0;
   /// Takes a datagram that is a whole frame, for ports that have a shorter way for such datagrams.
   [[nodiscard]] virtual bool send_frame(const PacketAddress& to, const FrameDatagram& frame);
+  /// Gives this priority (Channel::set_priority()) to the datagrams of the send()s that follow, until the next call. 0:
+  /// the datagrams have no priority. A port without classes of datagrams ignores the call.
+  virtual void set_priority(std::uint32_t /*priority*/) noexcept {}
   /// Hands all taken datagrams to the network. Datagrams that the network does not take are dropped and counted: the
   /// protocol sends them again.
   virtual void flush() = 0;

@@ -139,7 +139,7 @@ UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
       send_messages_(kQueuedMax),
       send_addresses_(kQueuedMax),
       send_first_(kQueuedMax + 1),
-      send_control_(kQueuedMax * CMSG_SPACE(sizeof(std::uint16_t))) {
+      send_control_(kQueuedMax * kSendControlBytes) {
   queued_.reserve(kQueuedMax);
 }
 
@@ -159,6 +159,11 @@ void UdpPort::wait(Duration limit) {
     (void)!::read(wake_.get(), &count, sizeof count);
   }
   if ((watched_[0].revents & POLLERR) != 0) refusals_ = true;
+}
+
+void UdpPort::set_priority(std::uint32_t priority) noexcept {
+  if (priority != 0 && !may_mark_) may_mark_ = set_option(socket_.get(), SOL_SOCKET, SO_MARK, 0);
+  mark_ = may_mark_.value_or(false) ? priority : 0;
 }
 
 void UdpPort::wake() noexcept {

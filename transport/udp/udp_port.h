@@ -1,9 +1,11 @@
 #pragma once
 // A packet port on one UDP socket of the kernel.
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "transport/packet/port.h"
@@ -38,6 +40,9 @@ class UdpPort final : public packet::PacketPort {
   std::size_t receive(std::span<packet::ReceivedPacket> into) override;
   bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
             std::span<const std::byte> payload) override;
+  /// The system knows no priority of a single datagram before Linux 6.14, so datagrams get the number as their mark
+  /// (SO_MARK), which it knows from Linux 5.5 on. Without CAP_NET_ADMIN datagrams stay unmarked.
+  void set_priority(std::uint32_t priority) noexcept override;
   void flush() override;
   void wait(Duration limit) override;
   int descriptor() const noexcept override { return socket_.get(); }
@@ -58,10 +63,14 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kErrorsPerTurn = 16;  // messages of the error queue that one turn reads to find refusals
   static constexpr int kAnswersMax = 4;              // repeats of a call after the error of an earlier datagram
   static constexpr std::size_t kUncutMax = 8;
+  // A message's UDP_SEGMENT and SO_MARK.
+  static constexpr std::size_t kSendControlBytes =
+      CMSG_SPACE(sizeof(std::uint16_t)) + CMSG_SPACE(sizeof(std::uint32_t));
 
   struct Queued {
     packet::PacketAddress to;
-    std::uint32_t head_bytes = 0;
+    std::uint16_t head_bytes = 0;
+    std::uint32_t mark = 0;
     std::span<const std::byte> payload;
     [[nodiscard]] std::size_t bytes() const noexcept { return head_bytes + payload.size(); }
   };
@@ -110,6 +119,8 @@ class UdpPort final : public packet::PacketPort {
   std::array<std::array<std::byte, 512>, kRefusalsPerTurn> refusal_bytes_{};
 
   // State of sending
+  std::uint32_t mark_ = 0;        // mark of the datagrams that send() takes; 0: none
+  std::optional<bool> may_mark_;  // empty: nothing was marked yet
   std::vector<std::byte> heads_;
   std::vector<Queued> queued_;
   std::vector<iovec> send_vectors_;

@@ -15,7 +15,6 @@
 namespace tributary::transport::udp {
 namespace {
 
-constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
 constexpr Duration kUncutFor = std::chrono::seconds(10);
 
 /// True if the error may come from ICMP, and be about an earlier datagram instead of this call's.
@@ -30,6 +29,17 @@ bool may_mean_uncut(int error) noexcept {
   return error == EINVAL || error == EMSGSIZE || error == EIO || error == EOPNOTSUPP;
 }
 
+/// Appends a control message to those of `header`.
+template <class Value>
+void add_control(msghdr& header, int level, int type, const Value& value) noexcept {
+  auto* const control = reinterpret_cast<cmsghdr*>(static_cast<std::byte*>(header.msg_control) + header.msg_controllen);
+  control->cmsg_level = level;
+  control->cmsg_type = type;
+  control->cmsg_len = CMSG_LEN(sizeof value);
+  std::memcpy(CMSG_DATA(control), &value, sizeof value);
+  header.msg_controllen += CMSG_SPACE(sizeof value);
+}
+
 }  // namespace
 
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
@@ -42,7 +52,7 @@ bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> h
   TRIBUTARY_ASSERT(header.size() <= packet::kPortHeaderBytesMax, "a header of {} bytes, of at most {}", header.size(),
                    packet::kPortHeaderBytesMax);
   std::memcpy(heads_.data() + queued_.size() * packet::kPortHeaderBytesMax, header.data(), header.size());
-  queued_.push_back({to, static_cast<std::uint32_t>(header.size()), payload});
+  queued_.push_back({to, static_cast<std::uint16_t>(header.size()), mark_, payload});
   return true;
 }
 
@@ -60,8 +70,8 @@ void UdpPort::flush() {
   queued_.clear();
 }
 
-/// The number of datagrams from `first` on that make one message: all have the length of the first, but the last may be
-/// shorter.
+/// The number of datagrams from `first` on that make one message: all have the mark and the length of the first, but the
+/// last may be shorter.
 std::size_t UdpPort::group_from(std::size_t first) noexcept {
   const Queued& begin = queued_[first];
   if (!segmentation_ || (uncut_count_ > 0 && !cuts_for(begin.to))) return 1;
@@ -69,7 +79,8 @@ std::size_t UdpPort::group_from(std::size_t first) noexcept {
   std::size_t count = 1;
   while (count < kSegmentsMax && first + count < queued_.size()) {
     const Queued& next = queued_[first + count];
-    if (next.to != begin.to || next.bytes() > begin.bytes() || bytes + next.bytes() > kSegmentBytesMax) break;
+    if (next.to != begin.to || next.mark != begin.mark) break;
+    if (next.bytes() > begin.bytes() || bytes + next.bytes() > kSegmentBytesMax) break;
     bytes += next.bytes();
     ++count;
     if (next.bytes() < begin.bytes()) break;
@@ -95,20 +106,16 @@ void UdpPort::prepare(mmsghdr& message, std::size_t first, std::size_t count, st
   message.msg_hdr.msg_namelen = address.bytes;
   message.msg_hdr.msg_iov = begin;
   message.msg_hdr.msg_iovlen = vectors;
-  if (count == 1) return;
-  message.msg_hdr.msg_control = send_control_.data() + index * kSegmentControlBytes;
-  message.msg_hdr.msg_controllen = kSegmentControlBytes;
-  cmsghdr* const control = CMSG_FIRSTHDR(&message.msg_hdr);
-  control->cmsg_level = IPPROTO_UDP;
-  control->cmsg_type = UDP_SEGMENT;
-  control->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
-  const auto bytes = static_cast<std::uint16_t>(queued_[first].bytes());
-  std::memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
+  const Queued& begins = queued_[first];
+  if (count == 1 && begins.mark == 0) return;
+  message.msg_hdr.msg_control = send_control_.data() + index * kSendControlBytes;
+  if (count > 1) add_control(message.msg_hdr, IPPROTO_UDP, UDP_SEGMENT, static_cast<std::uint16_t>(begins.bytes()));
+  if (begins.mark != 0) add_control(message.msg_hdr, SOL_SOCKET, SO_MARK, begins.mark);
 }
 
 /// A datagram that the system does not take is dropped and counted: the protocol sends it again.
 void UdpPort::send_messages(std::size_t count) {
-  const auto joined = [this](std::size_t index) { return send_messages_[index].msg_hdr.msg_controllen != 0; };
+  const auto joined = [this](std::size_t index) { return send_first_[index + 1] - send_first_[index] > 1; };
   int answers = 0;
   for (std::size_t done = 0; done < count;) {
     const int sent = ::sendmmsg(socket_.get(), send_messages_.data() + done, static_cast<unsigned>(count - done),

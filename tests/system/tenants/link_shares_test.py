@@ -6,7 +6,8 @@
 The ranks and the manager run in one network, the aggregator in another. The switch between them is a bridge in a third
 network, whose ports carry 200 Mbit/s in each direction; so the narrow place is not the aggregator's own interface.
 Needs root. With LINK_SHARES=off the aggregator has no shares of the link, for a comparison; the tests then fail. With
-LINK_WIDE=1 nothing is narrow, for a measurement of what the classes cost a lone tenant.
+LINK_WIDE=1 nothing is narrow, for a measurement of what the classes cost a lone tenant. TRANSPORT=udp makes all tests
+use UDP; without it, only those do that say so.
 """
 
 import json
@@ -35,6 +36,8 @@ SETTLE_SECONDS, MEASURE_SECONDS = 3.0, 6.0
 SEGMENT_BYTES = 32 * 1024
 OPERATION = os.environ.get("OPERATION", "8M")  # long, so that the pauses between operations are a small part
 SHARES = os.environ.get("LINK_SHARES", "kernel")
+TRANSPORT = os.environ.get("TRANSPORT", "tcp")
+DELAY_TARGET_US = int(os.environ.get("DELAY_TARGET_US", "10000"))  # over UDP; with the default senders leave a link as slow as this one idle
 
 
 def run(*words: str) -> None:
@@ -67,9 +70,9 @@ class Job:
         self.processes = []
         for rank in range(ranks):
             environment = test.environment(
-                RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TRIBUTARY_HOST_ID=f"h{rank}",
+                RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), MASTER_ADDR=RANKS_AT, MASTER_PORT=str(port), TRIBUTARY_HOST_ID=f"h{rank}",
                 TRIBUTARY_MANAGER=test.url, TRIBUTARY_TOKEN_FILE=str(test.folder / f"{tenant}.token"), TRIBUTARY_PATH="in-network", TRIBUTARY_LOCAL="off",
-                TRIBUTARY_LANES="1", TRIBUTARY_TIMEOUT="60")
+                TRIBUTARY_LANES="1", TRIBUTARY_TIMEOUT="60", TRIBUTARY_TRANSPORT=test.transport, TRIBUTARY_UDP_DELAY_TARGET=str(DELAY_TARGET_US))
             command = [test.build / "client/cli/tributary", "perf", "all_reduce", "-b", OPERATION, "-e", OPERATION, "-n", "1000000", "-w", "1", "-c", "0"]
             log = (test.folder / f"{tenant}-{rank}.log").open("w")
             test.addCleanup(log.close)
@@ -89,6 +92,8 @@ class Job:
 
 
 class LinkShares(Daemons):
+    transport = TRANSPORT
+
     def setUp(self) -> None:
         super().setUp()
         switch, switch_number = new_network(self)
@@ -122,7 +127,7 @@ class LinkShares(Daemons):
 
     def start_aggregator(self, shares: str) -> None:
         ready = self.start("aggregator", "aggregator/tributary-aggregator", f"name: narrow\nmanager: {self.url}\ntoken_file: {self.folder}/state/aggregator.token\n"
-                           f"host_id: narrow\nlisten: {AGGREGATOR_AT}:0\nhttp_listen: {AGGREGATOR_AT}:0\nworkers: 2\nstate_file: {self.folder}/narrow.key\n"
+                           f"host_id: narrow\ntransport: {self.transport}\npacket_delay_target: {DELAY_TARGET_US}us\nlisten: {AGGREGATOR_AT}:0\nhttp_listen: {AGGREGATOR_AT}:0\nworkers: 2\nstate_file: {self.folder}/narrow.key\n"
                            f"line_rate: {RATE}bit/s\nlink_shares: {shares}\n", self.enter)
         self.pages = f"http://{AGGREGATOR_AT}:{ready['http']['port']}"
         self.wait_until(lambda: self.ask(self.url + "/v1/aggregators")["aggregators"], "the aggregator does not register")
@@ -175,6 +180,19 @@ class LinkShares(Daemons):
         parts = self.two_floods((4, 4), (4, 1))
         self.assertGreater(sum(parts.values()), 0.85, "the link is used")
         self.assertAlmostEqual(parts["first"] / parts["second"], 4, delta=0.8, msg=parts)
+
+    def test_over_udp_a_tenant_that_floods_gets_no_more_than_its_share(self) -> None:
+        self.transport = "udp"
+        parts = self.two_floods((16, 4), (1, 1))
+        self.assertGreater(sum(parts.values()), 0.75, "the link is used")
+        for tenant, part in parts.items():
+            self.assertAlmostEqual(part / sum(parts.values()), 0.5, delta=0.05, msg=f"{tenant} of {parts}")
+
+    def test_over_udp_tenants_get_bytes_by_their_weights(self) -> None:
+        self.transport = "udp"
+        parts = self.two_floods((4, 4), (4, 1))
+        self.assertGreater(sum(parts.values()), 0.75, "the link is used")
+        self.assertAlmostEqual(parts["first"] / parts["second"], 3.7, delta=1.3, msg=parts)
 
     def test_a_lone_tenant_has_the_whole_link(self) -> None:
         alone = {}

@@ -10,6 +10,8 @@
 #include <functional>
 #include <thread>
 
+#include "transport/udp/udp_port.h"
+
 namespace tributary::aggregator {
 namespace {
 
@@ -100,9 +102,9 @@ Settings settings_of(const std::string& parent = {}) {
 }
 
 /// Waits until tc shows `text` among the classes, or for 10 s.
-bool shows(const std::string& text) {
+bool shows(const std::string& text, const std::string& command = "tc class show dev near") {
   for (int i = 0; i < 100; ++i) {
-    if (output_of("tc class show dev near").contains(text)) return true;
+    if (output_of(command).contains(text)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // how often to look; no result depends on it
   }
   return false;
@@ -145,6 +147,52 @@ TEST(LinkShares, AQdiscOfAnEarlierLifeIsReplacedAndOneThatGoesIsMadeAgain) {
     EXPECT_TRUE(shows("7471:10 "));
   });
   if (!permitted) GTEST_SKIP() << "this process may make no interfaces";
+}
+
+/// Queues datagrams of this priority to an address behind the interface near, and sends them.
+void send(transport::packet::PacketPort& port, std::uint32_t priority, int count) {
+  const std::vector<std::byte> header(transport::packet::kPacketHeaderBytes), payload(1300);
+  const transport::packet::PacketAddress to{.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, 2}, .port = 9};
+  port.set_priority(priority);
+  for (int i = 0; i < count; ++i) {
+    if (port.send(to, header, payload)) continue;
+    port.flush();
+    ASSERT_TRUE(port.send(to, header, payload));
+  }
+  port.flush();
+}
+
+TEST(LinkShares, OverUdpAFloodOfOneTenantWaitsInItsClassAndLeavesTheSocketToOthers) {
+  const bool permitted = beside_an_interface([] {
+    ASSERT_TRUE(done("ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev near"));
+    Settings settings = settings_of();
+    settings.transport = "udp";
+    settings.line_rate = 10'000'000;
+    const auto shares = LinkShares::open(settings);
+    ASSERT_TRUE(shares) << shares.error().message;
+    const auto flood = (*shares)->classes()->enter("flood", 1), quiet = (*shares)->classes()->enter("quiet", 1);
+    ASSERT_TRUE(shows("7471:11 "));
+    const auto port =
+        transport::udp::UdpPort::open({"10.77.0.1", 0}, {.send_buffer_bytes = (*shares)->send_buffer_bytes()});
+    ASSERT_TRUE(port) << port.error().message;
+    send(**port, flood->priority(), 5000);
+    const std::uint64_t unsent = (*port)->counts().unsent_full;
+    EXPECT_GT(unsent, 4000U) << "the class keeps 200 datagrams, and the link carries 900 in a second";
+    send(**port, quiet->priority(), 10);
+    EXPECT_EQ((*port)->counts().unsent_full, unsent);
+    EXPECT_TRUE(shows("Sent 14060 bytes 10 pkt", "tc -s class show dev near")) << "in the class of the other tenant";
+    ASSERT_TRUE(done("tc qdisc del dev near root"));
+    EXPECT_TRUE(shows("7471:11 "));
+    EXPECT_THAT(output_of("tc filter show dev near parent 7471:"), HasSubstr("bpf"));
+  });
+  if (!permitted) GTEST_SKIP() << "this process may make no interfaces";
+}
+
+TEST(LinkShares, AQueueOverUdpIsTwoMillisecondsOfTheLinkWithinLimits) {
+  const auto of_rate = [](std::uint64_t bits) { return queue_bytes({.bytes_per_second = bits / 8}); };
+  EXPECT_EQ(of_rate(100'000'000), 256U << 10);
+  EXPECT_EQ(of_rate(100'000'000'000), 25'000'000U);
+  EXPECT_EQ(of_rate(1'600'000'000'000), 64U << 20);
 }
 
 TEST(LinkShares, AClassOfTheOperatorsQdiscMayBeTheParent) {

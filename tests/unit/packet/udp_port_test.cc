@@ -7,9 +7,14 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "transport/packet/address.h"
@@ -161,6 +166,103 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
     ASSERT_NE(told, nullptr);
     EXPECT_EQ(std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(told))), 46 << 2 | 2);
   }
+}
+
+constexpr int kReceiveMark = 75;  // SO_RCVMARK, which headers before Linux 5.19 lack
+
+/// A socket of one family on the loopback interface, which shows the mark of each datagram that comes.
+class MarkedSocket {
+ public:
+  explicit MarkedSocket(bool four) : socket_(::socket(four ? AF_INET : AF_INET6, SOCK_DGRAM, 0)) {
+    const timeval limit{.tv_sec = 5, .tv_usec = 0};
+    const int on = 1;
+    PacketAddress loopback{};
+    loopback.ip[15] = 1;
+    if (four) loopback.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+    own_ = packet::socket_address(loopback, four);
+    open_ = ::bind(socket_.get(), own_.get(), own_.bytes) == 0 &&
+            ::getsockname(socket_.get(), own_.get(), &own_.bytes) == 0 &&
+            ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+            ::setsockopt(socket_.get(), SOL_SOCKET, kReceiveMark, &on, sizeof on) == 0;
+  }
+  [[nodiscard]] bool is_open() const { return open_; }
+  [[nodiscard]] PacketAddress address() const { return packet::packet_address(own_); }
+  /// Waits for a datagram. Empty: none came, or it has no mark.
+  [[nodiscard]] std::optional<std::uint32_t> take() const {
+    std::array<std::byte, 2000> bytes;
+    alignas(cmsghdr) std::array<char, 128> control{};
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (::recvmsg(socket_.get(), &message, 0) < 0) return std::nullopt;
+    for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
+      if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SO_MARK) continue;
+      std::uint32_t mark = 0;
+      std::memcpy(&mark, CMSG_DATA(one), sizeof mark);
+      return mark;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Descriptor socket_;
+  SocketAddress own_;
+  bool open_ = false;
+};
+
+TEST(UdpPort, MarksEachDatagramWithItsPriorityAndJoinsOnlyThoseOfOneMark) {
+  IN_OWN_NETWORK([] {
+    struct Case {
+      std::string from;
+      bool to_four;
+    };
+    for (const Case& one : {Case{"127.0.0.1", true}, Case{"::1", false}, Case{"", true}, Case{"", false}}) {
+      const MarkedSocket to(one.to_four);
+      if (!to.is_open()) continue;  // this machine has no IPv6, or its Linux shows no marks
+      const auto from = open_at(one.from);
+      const Bytes header(packet::kPacketHeaderBytes);
+      const std::vector<std::uint32_t> priorities{0x7471'0010, 0x7471'0010, 0x7471'0011, 0, 0, 0x7471'0010};
+      for (const std::uint32_t priority : priorities) {
+        from->set_priority(priority);
+        ASSERT_TRUE(from->send(to.address(), header, {}));
+      }
+      from->flush();
+      std::vector<std::uint32_t> marks;
+      for (std::size_t i = 0; i < priorities.size(); ++i) marks.push_back(to.take().value_or(1));
+      EXPECT_EQ(marks, priorities) << "from '" << one.from << "'";
+      EXPECT_EQ(from->counts().joined_sent, 4U);
+      send(*from, to.address(), Bytes(100));
+      EXPECT_EQ(to.take(), 0x7471'0010U) << "the priority stays until the next call";
+    }
+  });
+}
+
+/// Takes the rights to mark packets from this thread.
+bool give_up_marks() {
+  struct {
+    std::uint32_t version = 0x2008'0522;  // _LINUX_CAPABILITY_VERSION_3
+    int thread = 0;                       // this one
+  } which;
+  std::array<std::uint32_t, 6> sets{};  // effective, permitted, inheritable; then the same of further capabilities
+  if (::syscall(SYS_capget, &which, sets.data()) != 0) return false;
+  constexpr std::uint32_t kNetAdmin = 1U << 12U, kNetRaw = 1U << 13U;
+  sets[0] &= ~(kNetAdmin | kNetRaw);
+  return ::syscall(SYS_capset, &which, sets.data()) == 0;
+}
+
+TEST(UdpPort, SendsDatagramsUnmarkedWithoutTheRightToMarkThem) {
+  std::thread thread([] {
+    ASSERT_TRUE(give_up_marks());
+    const auto to = open_at("127.0.0.1");
+    const auto from = open_at("127.0.0.1");
+    from->set_priority(0x7471'0010);
+    expect_all(*from, *to, 3);
+    EXPECT_EQ(from->counts().unsent_other, 0U);
+  });
+  thread.join();
 }
 
 TEST(UdpPort, CountsPacketsThatTheSystemRefuses) {

@@ -105,9 +105,9 @@ class Channel {
   /// Makes the transport serve the channel as a part of this share of its thread's turns (turn_share.h); nullptr: the
   /// channel belongs to no share. A transport without shares ignores this call.
   virtual void set_turn_share(std::shared_ptr<TurnShare> /*share*/) {}
-  /// Gives the packets that the channel sends this priority of the system (SO_PRIORITY), by which queueing disciplines
-  /// choose a class. The system takes numbers above 6 only from processes with CAP_NET_ADMIN, and keeps its own
-  /// otherwise. A transport without a socket for each channel ignores this call.
+  /// Gives the packets that the channel sends this number, by which queueing disciplines choose a class: SO_PRIORITY of
+  /// the channel's own socket, or over UDP SO_MARK of each packet. The system takes marks, and numbers above 6, only from
+  /// processes with CAP_NET_ADMIN, and keeps its own otherwise. Other transports ignore this call.
   virtual void set_priority(std::uint32_t /*priority*/) {}
   /// Goes on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
