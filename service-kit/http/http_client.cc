@@ -140,7 +140,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   [[nodiscard]] auto deadline() const { return deadline_; }
   HttpAnswer answer() {
     auto& message = parser_.get();
-    return {message.result_int(), std::string(message[http::field::content_type]), std::move(message.body())};
+    return {.status = message.result_int(),
+            .content_type = std::string(message[http::field::content_type]),
+            .body = std::move(message.body())};
   }
 
  private:
@@ -276,6 +278,7 @@ Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& reques
   auto stream = kept_->server == url.text && request.keep_alive ? std::move(kept_->stream) : nullptr;
   kept_->stream.reset();
   kept_->server = url.text;
+  bool sent_twice = false;
   while (true) {
     const bool reused = stream != nullptr;
     const auto exchange =
@@ -288,7 +291,10 @@ Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& reques
       if (!exchange->ended()) exchange->give_up();
     }
     if (auto ok = cancelled(url); !ok) return std::unexpected(ok.error());
-    if (reused && exchange->found_closed()) continue;
+    if (reused && exchange->found_closed()) {
+      sent_twice = true;
+      continue;
+    }
     if (exchange->error() == http::error::body_limit) {
       return fail(Errc::corrupt, std::string(words_.name) + " at " + url.text + " sent an answer longer than " +
                                      std::to_string(request.answer_bytes_max) + " bytes");
@@ -297,7 +303,9 @@ Result<HttpAnswer> HttpClient::run(const HttpUrl& url, const HttpRequest& reques
       return std::unexpected(unreachable(words_, url, *exchange, request.request_limit));
     }
     kept_->stream = exchange->take_stream();
-    return exchange->answer();
+    HttpAnswer answer = exchange->answer();
+    answer.sent_twice = sent_twice;
+    return answer;
   }
 }
 

@@ -52,6 +52,7 @@ struct HttpAnswer {
   unsigned status = 0;
   std::string content_type;
   std::string body;
+  bool sent_twice = false;  // the server may have handled the request twice; this is its second answer
 };
 
 /// The client. It runs one request at a time; any thread may cancel all present and future requests. Errors:

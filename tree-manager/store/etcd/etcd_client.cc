@@ -23,20 +23,18 @@ constexpr std::uint64_t kAnswerBytesMax = 256U << 20;
 constexpr milliseconds kPause{50};  // between two rounds of all members
 
 // Numbers of gRPC's status codes, which the gateway passes on.
+constexpr int kNone = 0;  // the answer is not etcd's own, but that of a proxy before it
+constexpr int kInvalidArgument = 3;
 constexpr int kNotFound = 5;
+constexpr int kAlreadyExists = 6;
 constexpr int kDenied = 7;
 constexpr int kExhausted = 8;
-constexpr int kUnavailable = 14;
+constexpr int kFailedPrecondition = 9;
+constexpr int kOutOfRange = 11;
+constexpr int kUnimplemented = 12;
+constexpr int kDataLoss = 15;
 constexpr int kUnauthenticated = 16;
-
-/// True if another endpoint, or the same endpoint later, may succeed.
-bool is_passing(const service::HttpAnswer& answer, int code, std::string_view message) {
-  if (code == kUnavailable || (answer.status == 503 && code == 0)) return true;
-  for (const std::string_view text : {"request timed out", "leader changed", "no leader", "not leader", "stopped"}) {
-    if (message.contains(text)) return true;
-  }
-  return false;
-}
+constexpr unsigned kRequestTimeout = 408;  // HTTP's status
 
 Errc errc_of(int code, std::string_view message) {
   if (message.contains("requested lease not found")) return Errc::peer_gone;
@@ -47,6 +45,32 @@ Errc errc_of(int code, std::string_view message) {
   }
   if (code == kExhausted || message.contains("database space exceeded")) return Errc::exhausted;
   return Errc::io;
+}
+
+/// True if this error of the kind io says that etcd has not made a change. After another, such as that of a proxy that
+/// has waited too long or of a stream that has broken, etcd may have made it, or may still make it.
+bool is_refusal(unsigned status, int code) {
+  switch (code) {
+    case kInvalidArgument:
+    case kAlreadyExists:
+    case kFailedPrecondition:
+    case kOutOfRange:
+    case kUnimplemented:
+    case kDataLoss:
+      return true;
+    case kNone:
+      return status >= 300 && status < 500 && status != kRequestTimeout;
+    default:
+      return false;
+  }
+}
+
+/// True if another endpoint, or the same endpoint later, may succeed, or if the answer leaves open what etcd has done.
+bool is_passing(const service::HttpAnswer& answer, int code, std::string_view message) {
+  for (const std::string_view text : {"request timed out", "leader changed", "no leader", "not leader", "stopped"}) {
+    if (message.contains(text)) return true;
+  }
+  return errc_of(code, message) == Errc::io && !is_refusal(answer.status, code);
 }
 
 /// Returns the smallest key above all keys that begin with `prefix`.
@@ -135,7 +159,7 @@ Result<json> EtcdClient::understand(const std::string& path, const service::Http
   return fail(errc_of(code, message), where);
 }
 
-Result<json> EtcdClient::ask(const std::string& path, const std::string& body, milliseconds limit) {
+Result<json> EtcdClient::ask(const std::string& path, const std::string& body, milliseconds limit, bool& unsure) {
   const auto answer = http_.run(urls_[current_], {.method = "POST",
                                                   .target = path,
                                                   .authorization = login_,
@@ -145,13 +169,15 @@ Result<json> EtcdClient::ask(const std::string& path, const std::string& body, m
                                                   .answer_bytes_max = kAnswerBytesMax,
                                                   .keep_alive = true});
   if (!answer) return std::unexpected(answer.error());
+  if (answer->sent_twice) unsure = true;
   return understand(path, *answer);
 }
 
 Status EtcdClient::log_in(milliseconds limit) {
   login_.clear();
   const json body = {{"name", settings_.user}, {"password", settings_.password}};
-  const auto answer = ask("/v3/auth/authenticate", body.dump(), limit);
+  bool unsure = false;
+  const auto answer = ask("/v3/auth/authenticate", body.dump(), limit, unsure);
   if (!answer) return std::unexpected(answer.error());
   login_ = answer->value("token", "");
   return {};
@@ -163,7 +189,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
   const auto deadline = Steady::now() + limit;
   Result<json> last = fail(Errc::unreachable, "etcd was not asked");
   bool logged_in_anew = false;
-  bool unsure = false;  // an attempt was not answered: etcd may still make the change
+  bool unsure = false;  // an attempt got no answer that says what etcd has done: etcd may still make the change
   while (true) {
     for (std::size_t i = 0; i < urls_.size(); ++i) {
       const auto left = std::chrono::duration_cast<milliseconds>(deadline - Steady::now());
@@ -173,7 +199,7 @@ Result<json> EtcdClient::call(const std::string& path, const json& body, millise
       if (!settings_.user.empty() && login_.empty()) {
         if (auto ok = log_in(attempt); !ok) last = std::unexpected(ok.error());
       }
-      if (settings_.user.empty() || !login_.empty()) last = ask(path, text, attempt);
+      if (settings_.user.empty() || !login_.empty()) last = ask(path, text, attempt, unsure);
       // A user's token ends after some time, or when the member of etcd that gave it ends.
       if (!last && last.error().code == Errc::denied && !login_.empty() && !std::exchange(logged_in_anew, true)) {
         login_.clear();

@@ -42,8 +42,9 @@ class EtcdClient {
 
  private:
   EtcdClient(EtcdSettings settings, std::vector<service::HttpUrl> urls, std::shared_ptr<service::TlsContext> tls);
+  /// Sets `unsure` if the server may have handled the request twice: then its error is not the first one's.
   [[nodiscard]] Result<nlohmann::json> ask(const std::string& path, const std::string& body,
-                                           std::chrono::milliseconds limit);
+                                           std::chrono::milliseconds limit, bool& unsure);
   [[nodiscard]] Status log_in(std::chrono::milliseconds limit);
   [[nodiscard]] Result<nlohmann::json> understand(const std::string& path, const service::HttpAnswer& answer) const;
 
