@@ -5,7 +5,8 @@
 //   {"time":"2026-11-23T08:40:11.123+00:00","level":"info","component":"tributary-manager","host":"node-1","pid":4242,
 //    "message":"serving on 10.0.0.1:7470"}
 //
-// The second form is one line, too. All code is in this header: the daemons link spdlog; the library compiles it in.
+// The second form is one line, too. A stranger's text may be part of a message, so neither form holds control characters
+// of the message: each line of a log is one record. All code is in this header: the daemons link spdlog; the library compiles it in.
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
 #include <unistd.h>
@@ -36,9 +37,11 @@ class LogFormatter final : public spdlog::formatter {
     const std::string_view level = kLevels.at(static_cast<std::size_t>(line.level));
     const std::string pid = std::to_string(::getpid());  // in a forked child, the child's number
     if (format_ == LogFormat::text) {
-      for (const std::string_view part : std::initializer_list<std::string_view>{" ", level, " ", host_, "[", pid, "] ",
-                                                                                 component_, ": ", message, "\n"})
+      for (const std::string_view part :
+           std::initializer_list<std::string_view>{" ", level, " ", host_, "[", pid, "] ", component_, ": "})
         add(out, part);
+      add_printable(out, message);
+      out.push_back('\n');
       return;
     }
     add(out, R"(","level":")");
@@ -69,10 +72,26 @@ class LogFormatter final : public spdlog::formatter {
   static void add(spdlog::memory_buf_t& out, std::string_view text) {
     out.append(text.data(), text.data() + text.size());
   }
+  static void add_digits(spdlog::memory_buf_t& out, unsigned char byte) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    out.push_back(kDigits[byte >> 4U]);
+    out.push_back(kDigits[byte & 15U]);
+  }
+  /// Writes control characters, such as the end of a line or a terminal's commands, as \x and two digits.
+  static void add_printable(spdlog::memory_buf_t& out, std::string_view text) {
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0x20 && byte != 0x7f) {
+        out.push_back(c);
+      } else {
+        add(out, "\\x");
+        add_digits(out, byte);
+      }
+    }
+  }
   /// Escapes the bytes that JSON forbids within quotation marks. Other bytes, even if they are no UTF-8, stay as they
   /// are.
   static void add_escaped(spdlog::memory_buf_t& out, std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
       if (c == '"' || c == '\\') {
@@ -80,8 +99,7 @@ class LogFormatter final : public spdlog::formatter {
         out.push_back(c);
       } else if (byte < 0x20) {
         add(out, "\\u00");
-        out.push_back(kDigits[byte >> 4U]);
-        out.push_back(kDigits[byte & 15U]);
+        add_digits(out, byte);
       } else {
         out.push_back(c);
       }

@@ -38,6 +38,12 @@ TEST(LogFormatter, WritesAnObjectOnEachLineAndEscapesTheText) {
                              std::to_string(getpid()) + R"(,"message":"a \"b\" \\ c\u000ad"})" + "\n"));
 }
 
+TEST(LogFormatter, ATextOfSeveralLinesIsOneRecord) {
+  EXPECT_THAT(
+      line_of(LogFormat::text, spdlog::level::warn, "PUT /v1/x\n2026-11-23 info node-1[1] \x1b[2J\x7f\r \u00fc"),
+      EndsWith("] tributary: PUT /v1/x\\x0a2026-11-23 info node-1[1] \\x1b[2J\\x7f\\x0d \u00fc\n"));
+}
+
 TEST(LogFormatter, HasTwoForms) {
   EXPECT_EQ(parse_log_format("text"), LogFormat::text);
   EXPECT_EQ(parse_log_format("json"), LogFormat::json);
