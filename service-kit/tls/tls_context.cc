@@ -172,7 +172,9 @@ TlsContext::Stamps TlsContext::stamps() const {
                    .inode = status.st_ino,
                    .bytes = static_cast<std::uint64_t>(status.st_size),
                    .seconds = status.st_mtim.tv_sec,
-                   .nanoseconds = status.st_mtim.tv_nsec});
+                   .nanoseconds = status.st_mtim.tv_nsec,
+                   .changed_seconds = status.st_ctim.tv_sec,
+                   .changed_nanoseconds = status.st_ctim.tv_nsec});
   }
   return all;
 }

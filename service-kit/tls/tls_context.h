@@ -63,10 +63,11 @@ class TlsContext {
   [[nodiscard]] bool still_believes(const ssl_st& connection) const;
 
  private:
-  /// Facts about a file that change when somebody writes it.
+  /// Facts about a file that change when somebody writes it, or changes who may read it.
   struct Stamp {
     std::uint64_t device = 0, inode = 0, bytes = 0;
-    std::int64_t seconds = 0, nanoseconds = 0;
+    std::int64_t seconds = 0, nanoseconds = 0;                  // time of the last change of its bytes
+    std::int64_t changed_seconds = 0, changed_nanoseconds = 0;  // time of the last change of its bytes, owner or mode
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   using Stamps = std::vector<Stamp>;

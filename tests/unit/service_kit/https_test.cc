@@ -261,6 +261,19 @@ TEST_F(Https, HalfWrittenFilesLeaveTheOldOnesInUse) {
   EXPECT_EQ(*tls_->refresh(), true);
 }
 
+TEST_F(Https, AKeyIsReadAgainOnceItsModeIsMended) {
+  const TlsFiles files = ca_.issue("server");
+  serve(files);
+  constexpr auto kTickOfFileSystem = 20ms;
+  using std::filesystem::perms;
+  std::this_thread::sleep_for(kTickOfFileSystem);
+  std::filesystem::permissions(files.key, perms::owner_read | perms::others_read);
+  ASSERT_FALSE(tls_->refresh()) << "others may read the key";
+  std::this_thread::sleep_for(kTickOfFileSystem);
+  std::filesystem::permissions(files.key, perms::owner_read);
+  EXPECT_EQ(*tls_->refresh(), true);
+}
+
 TEST_F(Https, ARevokedCallerLosesItsConnection) {
   TlsFiles files = ca_.issue("server");
   files.crl = ca_.revoke("list", {});
