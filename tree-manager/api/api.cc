@@ -299,9 +299,13 @@ std::optional<HttpReply> Api::refuse_owner(const Match& found, const Identity& c
   return error_reply(no_group(*id).error());
 }
 
+bool Api::sees_all(const Proof& caller) const {
+  return !settings_.reads_need_token || settings_.tenants_read_all || !caller.identity ||
+         caller.identity->roles != Roles(Role::tenant);
+}
+
 bool Api::sees(const Proof& caller, const std::string& tenant, const std::string& job) const {
-  if (!settings_.reads_need_token || settings_.tenants_read_all || !caller.identity) return true;
-  return caller.identity->roles != Roles(Role::tenant) || owner_of(*caller.identity).owns(tenant, job);
+  return sees_all(caller) || owner_of(*caller.identity).owns(tenant, job);
 }
 
 /// A stream ends when the caller may no longer read, or when this manager no longer leads.

@@ -109,6 +109,8 @@ class Api final : public HttpHandler {
                                                       const Cluster& cluster) const;
   [[nodiscard]] std::optional<HttpReply> refuse_haste(const Match& found, const HttpHead& head, const Proof& caller);
   void record(const HttpHead& head, const Proof& caller, const HttpReply& reply, const RouteNotes& notes = {}) const;
+  /// True if the caller may know of all groups.
+  [[nodiscard]] bool sees_all(const Proof& caller) const;
   /// True if the caller may know of the groups of this tenant and job.
   [[nodiscard]] bool sees(const Proof& caller, const std::string& tenant, const std::string& job) const;
 

@@ -197,13 +197,15 @@ HttpReply Api::register_aggregator(const Call& call) {
 
 HttpReply Api::list_aggregators(const Call& call) {
   json list = json::array();
-  for (const AggregatorView& view : call.cluster->aggregators()) list.push_back(to_json(view));
+  for (const AggregatorView& view : call.cluster->aggregators()) {
+    list.push_back(to_json(view, sees_all(call.caller)));
+  }
   return json_reply({{"aggregators", std::move(list)}});
 }
 
 HttpReply Api::get_aggregator(const Call& call) {
   const auto view = call.cluster->aggregator(call.parameters[0]);
-  return view ? json_reply(to_json(*view)) : error_reply(view.error());
+  return view ? json_reply(to_json(*view, sees_all(call.caller))) : error_reply(view.error());
 }
 
 HttpReply Api::delete_aggregator(const Call& call) {

@@ -80,7 +80,7 @@ json to_json(const GroupTraffic& traffic) {
           {"bytes_in_shared_memory", traffic.bytes_in_shared_memory}};
 }
 
-json to_json(const AggregatorView& view) {
+json to_json(const AggregatorView& view, bool names_groups) {
   const AggregatorRecord& r = view.record;
   json addresses = json::array();
   for (const DataAddress& one : r.data) addresses.push_back({{"at", to_string(one.at)}, {"live", one.live}});
@@ -106,7 +106,10 @@ json to_json(const AggregatorView& view) {
                    {"lanes_active", view.load.lanes_active},
                    {"sessions", view.load.sessions},
                    {"contribution_bytes_total", view.load.contribution_bytes_total}}}};
-  if (view.suspected) result["suspected"] = {{"group", view.suspected->group}, {"since", view.suspected->since}};
+  if (view.suspected) {
+    result["suspected"]["since"] = view.suspected->since;
+    if (names_groups) result["suspected"]["group"] = view.suspected->group;
+  }
   return result;
 }
 

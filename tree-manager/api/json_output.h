@@ -6,7 +6,8 @@
 
 namespace tributary::manager {
 
-[[nodiscard]] nlohmann::json to_json(const AggregatorView& view);
+/// `names_groups`: with the number of the group that saw the aggregator fail.
+[[nodiscard]] nlohmann::json to_json(const AggregatorView& view, bool names_groups);
 /// The word for the state of an aggregator.
 [[nodiscard]] const char* state_of(const AggregatorView& view);
 [[nodiscard]] nlohmann::json to_json(const GroupTraffic& traffic);

@@ -33,6 +33,12 @@ std::string text(const json& from, const char* member) {
 std::string count_text(const json& from, const char* member) {
   return std::to_string(number(from, member));
 }
+/// Names the group that saw an aggregator fail. The manager does not tell a tenant the numbers of others' groups.
+std::string suspected_by(const json& aggregator) {
+  if (!aggregator.contains("suspected")) return "-";
+  const json& report = aggregator.at("suspected");
+  return report.contains("group") ? "group " + count_text(report, "group") : "a group";
+}
 std::string lease_text(const json& from) {
   return fmt::format("{:.0f} s", std::max(0.0, from.at("lease_seconds_left").get<double>()));
 }
@@ -161,11 +167,9 @@ std::string aggregators_text(const json& document, const TableStyle& style) {
                                  since_text(a, "registered_at"),
                                  lease_text(a)};
     if (style.wide) {
-      const std::string by =
-          a.contains("suspected") ? "group " + count_text(a.at("suspected"), "group") : std::string("-");
       const std::uint64_t rate = number(a, "line_rate_bits_per_second");
-      row.insert(row.end(), {rate == 0 ? "-" : rate_text(rate), count_text(a, "children_max"), text(a, "http"), by,
-                             text(a, "version")});
+      row.insert(row.end(), {rate == 0 ? "-" : rate_text(rate), count_text(a, "children_max"), text(a, "http"),
+                             suspected_by(a), text(a, "version")});
     }
     table.add(std::move(row));
   }

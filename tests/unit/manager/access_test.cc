@@ -313,6 +313,28 @@ TEST_F(AccessTest, ListingsShowATenantItsOwnGroupsWhereReadingNeedsAToken) {
   EXPECT_THAT(owners(of_tenant("physics")), SizeIs(3));
 }
 
+TEST_F(AccessTest, ASuspicionDoesNotTellATenantTheNumberOfAnothersGroup) {
+  enlist_all();
+  use({.reads_need_token = true});
+  const json made = group_of(of_tenant("chemistry"));
+  const std::string path = "/v1/groups/" + std::to_string(made["group"].get<std::uint64_t>());
+  const json report = {{"epoch", 1}, {"failed", {"leaf-a"}}};
+  ASSERT_EQ(call("POST " + path + "/rebuild", of_tenant("chemistry"), report).status, 200U);
+  for (const char* listing : {"GET /v1/aggregators", "GET /v1/aggregators/leaf-a"}) {
+    const auto suspected = [&](const std::string& token) {
+      const json found = answer(call(listing, token));
+      if (!found.contains("aggregators")) return found["suspected"];
+      for (const json& one : found["aggregators"]) {
+        if (one["name"] == "leaf-a") return one["suspected"];
+      }
+      return json();
+    };
+    EXPECT_EQ(suspected(of_role(Role::reader))["group"], made["group"]) << listing;
+    EXPECT_TRUE(suspected(of_tenant("physics")).contains("since")) << listing;
+    EXPECT_FALSE(suspected(of_tenant("physics")).contains("group")) << listing;
+  }
+}
+
 TEST_F(AccessTest, ARequestOfOneTenantNeverFindsAGroupOfAnother) {
   const json chemistry = group_of(of_tenant("chemistry"), "the-same-name");
   EXPECT_EQ(group_of(of_tenant("chemistry"), "the-same-name")["group"], chemistry["group"]);
