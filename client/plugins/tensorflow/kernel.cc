@@ -78,6 +78,17 @@ void when_done(void* raw, const tributary_outcome* outcome) {
   end_later(&end, call);
 }
 
+/// Gives the call to the library, which ends it. A communicator that was ended meanwhile, as by shutdown() or at the
+/// process's end, takes no call; then this one ends at once, as its operator waits for `done`.
+void hand_over(std::unique_ptr<UnderWay> call, tributary_request* request, tributary_comm* comm) {
+  const tributary_status status = tributary_when_done(request, &when_done, call.get());
+  UnderWay* const raw = call.release();
+  if (status == TRIBUTARY_OK) return;  // when_done() owns the call, and may have ended it already
+  raw->status = status;
+  raw->sentence = tributary_last_error(comm);
+  end_later(&end, raw);
+}
+
 /// Takes the input and makes the output. Returns false after a report.
 bool prepare(UnderWay& under_way, const Collective collective, std::int32_t argument, Plan& plan) {
   const StatusPointer status(api().NewStatus());
@@ -140,7 +151,7 @@ void compute(Collective collective, void* kernel, KernelContext* context, Done* 
     const tributary_status status = start(collective, plan, argument, api().TensorData(call->input.get()),
                                           api().TensorData(call->output.get()), comm, &request);
     if (status == TRIBUTARY_OK) {
-      tributary_when_done(request, &when_done, call.release());
+      hand_over(std::move(call), request, comm);
       return;
     }
     report(context, code_of(status), tributary_last_error(comm));
