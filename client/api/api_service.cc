@@ -21,7 +21,7 @@ Status ask_manager(const ClientSettings& settings) {
   if (settings.path == PathMode::fallback) {
     return fail(Errc::unsupported, "the path is set to fallback: no tree may be used");
   }
-  if (settings.manager.empty()) return fail(Errc::unreachable, "no manager is configured: set TRIBUTARY_MANAGER");
+  if (settings.manager.empty()) return fail(Errc::unsupported, "no manager is configured: set TRIBUTARY_MANAGER");
   auto tls = manager_client::tls_for(settings.manager, settings.tls);
   if (!tls) return std::unexpected(tls.error());
   auto client = manager_client::ManagerClient::create({.url = settings.manager,

@@ -253,8 +253,8 @@ TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_i
 /* Gives back an id of this process that no communicator has taken, and closes its listener. Does nothing if a
  * communicator has taken the id, or if another process made it. */
 TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_unique_id* id);
-/* Checks, within two seconds, whether the manager answers. Returns TRIBUTARY_ERROR_UNREACHABLE if no manager is
- * configured or no answer comes, TRIBUTARY_ERROR_UNSUPPORTED if the settings forbid trees (path: fallback);
+/* Checks, within two seconds, whether the manager answers. Returns TRIBUTARY_ERROR_UNREACHABLE if no answer comes,
+ * TRIBUTARY_ERROR_UNSUPPORTED if no manager is configured or the settings forbid trees (path: fallback);
  * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers that make no
  * communicator if it would run on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);

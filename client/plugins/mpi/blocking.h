@@ -14,7 +14,8 @@ int blocking(const Form<Make>& form, const PassOn& pass_on) {
     return pass_on();
   }
   Communicator* const communicator = Communicator::of(form.comm);
-  const auto call = communicator == nullptr ? std::nullopt : form.make(*communicator);
+  const bool goes_by_mpi = communicator == nullptr || communicator->waits_for_manager();
+  const auto call = goes_by_mpi ? std::nullopt : form.make(*communicator);
   const auto choice = call ? communicator->choose(form.collective, call->bytes) : Communicator::Choice{};
   count_call(form.collective, choice.way, form.bytes);
   const auto begin = std::chrono::steady_clock::now();

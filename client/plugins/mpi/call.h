@@ -41,7 +41,15 @@ struct Received {
   MPI_Datatype type;
 };
 
+using PartCounts = std::vector<Count>;     // elements of each rank's part
 using Displacements = std::vector<Count>;  // in elements, one for each rank
+/// The place for a part of each rank: it begins `displacements[r]` elements after the beginning of the buffer.
+struct ReceivedParts {
+  void* buffer;
+  PartCounts counts;
+  Displacements displacements;
+  MPI_Datatype type;
+};
 
 // Each function returns the call, or nullopt if its arguments have no form in libtributary. Whether they have one
 // follows from arguments that MPI wants to be equal on all ranks.
@@ -54,11 +62,12 @@ using Displacements = std::vector<Count>;  // in elements, one for each rank
 [[nodiscard]] std::optional<Call> barrier_call();
 [[nodiscard]] std::optional<Call> reduce_scatter_call(const void* send, void* recv, Count recvcount, MPI_Datatype type,
                                                       MPI_Op op, const Communicator& communicator);
+[[nodiscard]] std::optional<Call> reduce_scatter_call(const void* send, void* recv, const PartCounts& counts,
+                                                      MPI_Datatype type, MPI_Op op, const Communicator& communicator);
 [[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
                                                   const Communicator& communicator);
-/// Puts the part of rank r `displacements[r]` elements after the beginning of the buffer.
-[[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const Received& received,
-                                                  const Displacements& displacements, const Communicator& communicator);
+[[nodiscard]] std::optional<Call> all_gather_call(const Sent& sent, const ReceivedParts& received,
+                                                  const Communicator& communicator);
 [[nodiscard]] std::optional<Call> gather_call(const Sent& sent, const Received& received, int root,
                                               const Communicator& communicator);
 [[nodiscard]] std::optional<Call> scatter_call(const Sent& sent, const Received& received, int root,

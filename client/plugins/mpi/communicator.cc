@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/plugins/mpi/job.h"
+#include "client/plugins/mpi/manager_watch.h"
 #include "client/plugins/mpi/nonblocking.h"
 #include "client/plugins/mpi/numerics.h"
 #include "client/plugins/mpi/persistent.h"
@@ -38,6 +39,62 @@ bool holds_everywhere(bool here, MPI_Comm comm) {
 int turn_mpi_and_go_on(void* /*context*/) {
   turn_mpi();
   return 1;
+}
+
+bool is_first_of_job() {
+  int rank = -1;
+  return PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0;
+}
+
+/// Returns true if no later question of rank 0 to the manager could have another outcome: its settings must change.
+bool is_for_good(tributary_status status) {
+  return status == TRIBUTARY_ERROR_UNSUPPORTED || status == TRIBUTARY_ERROR_BAD_CONFIG ||
+         status == TRIBUTARY_ERROR_BAD_ARGUMENT || status == TRIBUTARY_ERROR_DENIED;
+}
+
+/// The watch of this process. Call it first after a question: this object must end before those of libtributary that
+/// the questions use.
+ManagerWatch& manager_watch() {
+  static const bool tells = is_first_of_job();
+  static ManagerWatch one([] {
+    if (tributary_service_check(nullptr) != TRIBUTARY_OK) return false;
+    if (tells) say("the manager answers");
+    return true;
+  });
+  return one;
+}
+
+enum class Offer : std::uint8_t {
+  never,  // no communicator of libtributary can be made
+  later,  // no manager answers now
+  made,
+};
+
+/// Rank 0 asks whether a manager answers, and makes the id. `again`: none has answered this communicator before. As the
+/// other ranks wait, rank 0 then asks only once the watch has found one.
+Offer offer_of_rank_0(bool again, tributary_unique_id& id) {
+  if (again && !manager_watch().answered()) return Offer::later;
+  const tributary_status status = tributary_service_check(nullptr);
+  if (status == TRIBUTARY_OK && tributary_get_unique_id(&id) == TRIBUTARY_OK) return Offer::made;
+  const std::string reason = tributary_last_error(nullptr);
+  note_reason(reason);
+  if (status == TRIBUTARY_OK || is_for_good(status)) return Offer::never;
+  if (manager_watch().begin() && is_first_of_job()) {
+    say("calls go by MPI until the manager answers; communicators then try again: " + reason);
+  }
+  return Offer::later;
+}
+
+/// Returns rank 0's offer on all ranks. Collective.
+Offer offered(MPI_Comm comm, int rank, bool again, tributary_unique_id& id) {
+  struct Told {
+    Offer offer = Offer::never;
+    tributary_unique_id id{};
+  } told;
+  if (rank == 0) told.offer = offer_of_rank_0(again, told.id);
+  if (PMPI_Bcast(&told, sizeof told, MPI_BYTE, 0, comm) != MPI_SUCCESS) return Offer::never;
+  id = told.id;
+  return told.offer;
 }
 
 void end_one(tributary_comm* comm) {
@@ -100,6 +157,10 @@ bool Communicator::inside_the_world() const {
   return status == MPI_SUCCESS && std::ranges::find(of_world, MPI_UNDEFINED) == of_world.end();
 }
 
+bool Communicator::waits_for_manager() noexcept {
+  return state_ == State::unmade && absence_.known() && !absence_.count();
+}
+
 Communicator::Choice Communicator::choose(Collective collective, std::uint64_t bytes) {
   const Settings* const settings = job_settings();
   if (settings == nullptr || state_ == State::passed) return {};
@@ -109,9 +170,10 @@ Communicator::Choice Communicator::choose(Collective collective, std::uint64_t b
   }
   Trials& trials = trials_[static_cast<std::size_t>(collective)][class_of(bytes)];
   if (trials.agree_now()) agree(trials);
-  if (trials.way() == Way::tributary && state_ == State::unmade) make_first();
-  if (state_ == State::passed) return {};
-  return {trials.way(), &trials};
+  const Way way = trials.way();
+  if (way == Way::tributary && state_ == State::unmade) make_first();
+  if (way == Way::tributary && state_ != State::made) return {};  // the trials go on when the manager is back
+  return {way, &trials};
 }
 
 Way Communicator::way_without_waiting(Collective collective, std::uint64_t bytes) const {
@@ -137,17 +199,26 @@ std::uint64_t Communicator::longest_message(std::uint64_t bytes) {
 
 void Communicator::make_first() {
   tributary_ = make();
-  state_ = tributary_ == nullptr ? State::passed : State::made;
+  state_ = tributary_ != nullptr ? State::made : absence_.known() ? State::unmade : State::passed;
 }
 
-/// Makes a communicator of libtributary; nullptr on all ranks if a rank could not. Collective.
+/// Makes a communicator of libtributary; nullptr on all ranks if a rank could not. Collective. If no manager answers, the
+/// ranks try again in a later call: absence_ knows in which one, the same on all ranks.
 tributary_comm* Communicator::make() {
+  if (absence_.known() && !absence_.due()) return nullptr;
   if (!room_everywhere()) {
     note_reason("a rank has " + std::to_string(kCommunicatorsMax) + " communicators already");
+    absence_ = {};
     return nullptr;
   }
   tributary_unique_id id{};
-  return offered(id) ? join(id) : nullptr;
+  const Offer outcome = offered(comm_, rank_, absence_.known(), id);
+  if (outcome == Offer::later) {
+    absence_.note();
+    return nullptr;
+  }
+  absence_ = {};
+  return outcome == Offer::made ? join(id) : nullptr;
 }
 
 bool Communicator::room_everywhere() const {
@@ -157,21 +228,6 @@ bool Communicator::room_everywhere() const {
     room = registry().made < kCommunicatorsMax;
   }
   return holds_everywhere(room, comm_);
-}
-
-/// Rank 0 asks whether a manager answers, and makes the id. Returns false on all ranks if it could not.
-bool Communicator::offered(tributary_unique_id& id) const {
-  struct Offer {
-    unsigned char made = 0;
-    tributary_unique_id id{};
-  } offer;
-  if (rank_ == 0) {
-    offer.made = tributary_service_check(nullptr) == TRIBUTARY_OK && tributary_get_unique_id(&offer.id) == TRIBUTARY_OK;
-    if (offer.made == 0) note_reason(tributary_last_error(nullptr));
-  }
-  if (PMPI_Bcast(&offer, sizeof offer, MPI_BYTE, 0, comm_) != MPI_SUCCESS) return false;
-  id = offer.id;
-  return offer.made != 0;
 }
 
 tributary_comm* Communicator::join(const tributary_unique_id& id) {
@@ -211,8 +267,9 @@ tributary_comm* Communicator::reserve(Collective collective, std::uint64_t bytes
     one.used = true;
     return one.comm;
   }
+  if (absence_.known() && !absence_.count()) return nullptr;
   tributary_comm* const made = make();
-  refused_ = made == nullptr;
+  refused_ = made == nullptr && !absence_.known();
   const std::lock_guard lock(registry().mutex);
   if (made != nullptr) reserved_.push_back({made, true});
   return made;
@@ -271,6 +328,7 @@ void Communicator::end_all() {
     all.swap(registry().all);
   }
   for (Communicator* one : all) one->end();
+  manager_watch().end();
 }
 
 }  // namespace tributary::mpi

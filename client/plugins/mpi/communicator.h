@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/plugins/mpi/absence.h"
 #include "client/plugins/mpi/mpi.h"
 #include "client/plugins/mpi/report.h"
 #include "client/plugins/mpi/trials.h"
@@ -39,6 +40,9 @@ class Communicator {
     Way way = Way::mpi;
     Trials* trials = nullptr;  // the caller measures the call, and counts it here
   };
+  /// Counts a blocking call that may go by Tributary, before choose(). Returns true if it goes by MPI, because the ranks
+  /// look for the manager again only in a later call.
+  [[nodiscard]] bool waits_for_manager() noexcept;
   /// Chooses the way of a blocking call. May make libtributary's communicator, and may agree: both are collective.
   [[nodiscard]] Choice choose(Collective collective, std::uint64_t bytes);
   /// Returns the way of a nonblocking call. Waits for no other rank: Tributary's way needs a communicator and a
@@ -66,7 +70,7 @@ class Communicator {
  private:
   enum class State : std::uint8_t {
     passed,  // all calls go by MPI
-    unmade,  // libtributary has no communicator yet
+    unmade,  // libtributary has no communicator yet, or waits for the manager
     made,
   };
   static int deleted(MPI_Comm comm, int key, void* attribute, void* extra);
@@ -74,7 +78,6 @@ class Communicator {
   void make_first();
   [[nodiscard]] tributary_comm* make();
   [[nodiscard]] bool room_everywhere() const;
-  [[nodiscard]] bool offered(tributary_unique_id& id) const;
   [[nodiscard]] tributary_comm* join(const tributary_unique_id& id);
   [[nodiscard]] std::uint64_t unused() const;
   void agree(Trials& trials) const;
@@ -91,6 +94,7 @@ class Communicator {
   };
   std::vector<Reserved> reserved_;  // equally many on all ranks; the registry's lock protects it
   bool refused_ = false;            // reserve() could make no communicator, and tries no more
+  Absence absence_;                 // of the manager; while it lasts, make() tries only at some calls
   std::array<std::array<Trials, kClasses>, kCollectives> trials_;
   LongestMessage longest_;
 };

@@ -76,7 +76,7 @@ std::optional<int> Exchange::ended(std::int64_t nanoseconds) {
 
 Communicator::Choice choose_exchange(Communicator& communicator, std::size_t longest) {
   const Settings* const settings = job_settings();
-  if (settings == nullptr) return {};
+  if (settings == nullptr || communicator.waits_for_manager()) return {};
   // Without measurements each message that is long enough goes by Tributary once there is a communicator.
   const bool decided = !settings->measured && communicator.tributary() != nullptr;
   const std::uint64_t everywhere = decided ? longest : communicator.longest_message(longest);

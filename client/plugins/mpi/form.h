@@ -57,15 +57,31 @@ inline auto reduce_scatter_block(const void* send, void* recv, Count recvcount, 
 struct Counts {
   Count each = -1;  // the count that all ranks have; -1 if they differ
   Count sum = 0;
+  Count least = 0, largest = 0;
+  std::size_t ranks = 0;
+
+  [[nodiscard]] bool differ() const noexcept { return least != largest; }
+  /// Returns true if the parts may travel as parts of the size of the largest one: this takes at most twice the bytes.
+  /// The answer is the same for ranks that name the same bytes by another type.
+  [[nodiscard]] bool may_be_padded() const noexcept {
+    return least >= 0 && largest < kOverflows && largest * static_cast<Count>(ranks) <= 2 * sum;
+  }
+
+ private:
+  static constexpr Count kOverflows = Count{1} << 40;
 };
 template <class Integer>
 [[nodiscard]] Counts counts_of(const Integer* counts, MPI_Comm comm) {
   const std::size_t ranks = counts == nullptr || is_between_groups(comm) ? 0 : ranks_of(comm);
   const std::span all(counts, ranks);
   Counts found;
+  found.ranks = ranks;
+  if (ranks == 0) return found;
   for (const Integer one : all) found.sum += static_cast<Count>(one);
-  const bool equal = ranks > 0 && std::ranges::all_of(all, [&](Integer one) { return one == all[0]; });
-  if (equal) found.each = static_cast<Count>(all[0]);
+  const auto [least, largest] = std::ranges::minmax(all);
+  found.least = static_cast<Count>(least);
+  found.largest = static_cast<Count>(largest);
+  if (!found.differ()) found.each = found.least;
   return found;
 }
 
@@ -73,8 +89,13 @@ template <class Integer>
 auto reduce_scatter(const void* send, void* recv, const Integer* recvcounts, MPI_Datatype type, MPI_Op op,
                     MPI_Comm comm) {
   const Counts counts = counts_of(recvcounts, comm);
-  return Form{Collective::reduce_scatter, comm, bytes_of(counts.sum, type),
-              [=](const Communicator& on) { return reduce_scatter_call(send, recv, counts.each, type, op, on); }};
+  return Form{counts.differ() ? Collective::reduce_scatter_v : Collective::reduce_scatter, comm,
+              bytes_of(counts.sum, type), [=](const Communicator& on) -> std::optional<Call> {
+                if (!counts.differ()) return reduce_scatter_call(send, recv, counts.each, type, op, on);
+                if (!counts.may_be_padded()) return std::nullopt;
+                const PartCounts parts(recvcounts, recvcounts + on.size());
+                return reduce_scatter_call(send, recv, parts, type, op, on);
+              }};
 }
 
 inline auto all_gather(const Sent& sent, const Received& received, MPI_Comm comm) {
@@ -82,15 +103,19 @@ inline auto all_gather(const Sent& sent, const Received& received, MPI_Comm comm
               [=](const Communicator& on) { return all_gather_call(sent, received, on); }};
 }
 
-/// MPI_Allgatherv: libtributary gathers parts of equal size, to any displacements.
+/// MPI_Allgatherv: libtributary gathers parts of one size, to any displacements.
 template <class Integer, class Distance>
 auto all_gather_v(const Sent& sent, void* recv, const Integer* recvcounts, const Distance* displacements,
                   MPI_Datatype type, MPI_Comm comm) {
   const Counts counts = counts_of(recvcounts, comm);
-  return Form{Collective::all_gather, comm, bytes_of(counts.sum, type), [=](const Communicator& on) {
-                const Received received{recv, counts.each, type};
-                const Displacements places(displacements, displacements + on.size());
-                return all_gather_call(sent, received, places, on);
+  return Form{counts.differ() ? Collective::all_gather_v : Collective::all_gather, comm, bytes_of(counts.sum, type),
+              [=](const Communicator& on) -> std::optional<Call> {
+                if (!counts.may_be_padded()) return std::nullopt;
+                const ReceivedParts received{.buffer = recv,
+                                             .counts = {recvcounts, recvcounts + on.size()},
+                                             .displacements = {displacements, displacements + on.size()},
+                                             .type = type};
+                return all_gather_call(sent, received, on);
               }};
 }
 

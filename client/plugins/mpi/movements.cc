@@ -1,4 +1,5 @@
 // Calls of the collectives that move data. Their buffers may have any type.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -94,34 +95,44 @@ std::optional<Call> all_gather_call(const Sent& sent, const Received& received, 
               .finish = [=] { return whole->store(); }};
 }
 
-std::optional<Call> all_gather_call(const Sent& sent, const Received& received, const Displacements& displacements,
-                                    const Communicator& communicator) {
+std::optional<Call> all_gather_call(const Sent& sent, const ReceivedParts& received, const Communicator& communicator) {
   const std::size_t ranks = ranks_of(communicator);
-  const auto part = part_of(received.count, received.type, ranks);
-  if (!part) return std::nullopt;
-  const Part of = *part;
+  const auto largest = part_of(std::ranges::max(received.counts), received.type, ranks);
+  if (!largest) return std::nullopt;
+  const Part of = *largest;  // each part travels with this size
+  const bool equal = std::ranges::count(received.counts, received.counts.front()) == communicator.size();
   const std::ptrdiff_t extent = Contiguous::extent_of(received.type);
+  const auto parts = std::make_shared<const ReceivedParts>(received);
+  const auto part = [=](std::size_t rank) {
+    return Part{.elements = static_cast<std::size_t>(parts->counts[rank]), .bytes_of_one = of.bytes_of_one};
+  };
   const auto place = [=](std::size_t rank) {
-    void* const begin = static_cast<std::byte*>(received.buffer) + displacements[rank] * extent;
-    return buffer_of(begin, of, 1, received.type);
+    void* const begin = static_cast<std::byte*>(parts->buffer) + parts->displacements[rank] * extent;
+    return buffer_of(begin, part(rank), 1, parts->type);
   };
   const bool in_place = sent.buffer == MPI_IN_PLACE;
   const auto rank = static_cast<std::size_t>(communicator.rank());
-  const Own own = in_place ? Own{place(rank), 0, of} : own_of(sent, nullptr, of, communicator.rank());
-  const auto gathered = std::make_shared<std::vector<std::byte>>(of.bytes() * ranks);
-  return Call{.collective = Collective::all_gather,
+  const Own own = in_place ? Own{place(rank), 0, part(rank)} : own_of(sent, nullptr, part(rank), communicator.rank());
+  const auto gathered = std::make_shared<std::vector<std::byte>>();
+  return Call{.collective = equal ? Collective::all_gather : Collective::all_gather_v,
               .bytes = of.bytes() * ranks,
               .start =
                   [=](tributary_comm* comm, tributary_request** request) {
                     if (own.load() != MPI_SUCCESS) return TRIBUTARY_ERROR_INTERNAL;
-                    return tributary_all_gather(own.bytes(), gathered->data(), of.bytes(), TRIBUTARY_UINT8, comm,
-                                                request);
+                    gathered->resize(of.bytes() * ranks);
+                    const std::byte* from = own.bytes();
+                    if (own.part.bytes() < of.bytes()) {
+                      std::byte* const padded = gathered->data() + rank * of.bytes();
+                      std::copy_n(from, own.part.bytes(), padded);
+                      from = padded;
+                    }
+                    return tributary_all_gather(from, gathered->data(), of.bytes(), TRIBUTARY_UINT8, comm, request);
                   },
               .finish =
                   [=] {
                     for (std::size_t from = 0; from < ranks; ++from) {
                       const Buffer to = place(from);
-                      std::memcpy(to->bytes(), gathered->data() + from * of.bytes(), of.bytes());
+                      std::copy_n(gathered->data() + from * of.bytes(), part(from).bytes(), to->bytes());
                       if (const int code = to->store(); code != MPI_SUCCESS) return code;
                     }
                     return MPI_SUCCESS;

@@ -32,7 +32,8 @@ void finish_all(tributary_comm* on);
 template <class Make, class PassOn>
 int nonblocking(const Form<Make>& form, MPI_Request* request, const PassOn& pass_on) {
   Communicator* const communicator = may_take(form.bytes) ? Communicator::of(form.comm) : nullptr;
-  auto call = communicator == nullptr ? std::nullopt : form.make(*communicator);
+  const bool goes_by_mpi = communicator == nullptr || communicator->tributary() == nullptr;
+  auto call = goes_by_mpi ? std::nullopt : form.make(*communicator);
   const Way way = call ? communicator->way_without_waiting(form.collective, call->bytes) : Way::mpi;
   count_call(form.collective, way, form.bytes);
   return way == Way::tributary ? start(std::move(*call), communicator->tributary(), form.comm, request) : pass_on();

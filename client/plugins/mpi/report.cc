@@ -14,8 +14,19 @@ struct Counters {
 };
 
 constexpr std::array<const char*, kCollectives> kNames{
-    "MPI_Allreduce", "MPI_Reduce", "MPI_Bcast",   "MPI_Barrier",  "MPI_Reduce_scatter",
-    "MPI_Allgather", "MPI_Gather", "MPI_Scatter", "MPI_Alltoall", "MPI_Alltoallv"};
+    "MPI_Allreduce",
+    "MPI_Reduce",
+    "MPI_Bcast",
+    "MPI_Barrier",
+    "MPI_Reduce_scatter",
+    "MPI_Allgather",
+    "MPI_Gather",
+    "MPI_Scatter",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Reduce_scatter of unequal counts",
+    "MPI_Allgatherv of unequal counts",
+};
 
 std::array<std::array<Counters, 2>, kCollectives> counters;
 std::atomic<std::uint64_t> in_network{0};

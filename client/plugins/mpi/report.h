@@ -17,9 +17,11 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   all_to_all,
-  all_to_all_v,  // by messages: see exchange.h
+  all_to_all_v,      // by messages: see exchange.h
+  reduce_scatter_v,  // with counts that differ; they go another way than equal ones
+  all_gather_v,
 };
-inline constexpr std::size_t kCollectives = 10;
+inline constexpr std::size_t kCollectives = 12;
 
 /// Counts a call. Any thread may call it.
 void count_call(Collective collective, Way way, std::uint64_t bytes) noexcept;

@@ -429,9 +429,9 @@ TEST(Lifecycle, AWaitingThreadDoesOtherWork) {
       options);
 }
 
-TEST(Lifecycle, AMissingManagerIsUnreachable) {
+TEST(Lifecycle, AManagerThatDoesNotAnswerIsUnreachable) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE);
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNSUPPORTED);
   EXPECT_TRUE(says("no manager is configured")) << last_error();
   config.manager = "http://127.0.0.1:1";
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE) << last_error();

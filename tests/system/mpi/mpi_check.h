@@ -34,6 +34,7 @@ void parts(void);
 void nonblocking_parts(void);
 void exchanges_of_two_sizes(void);
 void large_counts(void);
+void unequal_counts(void);
 void numerics(void);
 void types_and_operations(void);
 void persistent(void);

@@ -17,6 +17,8 @@ static uint64_t next_number(void) {
   return state;
 }
 
+enum { kRanksMax = 64 };
+
 struct Data {
   int64_t *in, *out, *own;
   double *values, *sums, *own_sums;
@@ -41,6 +43,23 @@ static void sums_of(const struct Data* data) {
   EXPECT(memcmp(data->out, data->own, sizeof(int64_t) * kNumbers) == 0);
 }
 
+/* The parts of all ranks but the last one have an element less than `part`. */
+static void unequal_parts_of(const struct Data* data, int part) {
+  int counts[kRanksMax], places[kRanksMax], all = 0;
+  EXPECT(ranks <= kRanksMax);
+  for (int of = 0; of < ranks; ++of) {
+    places[of] = all;
+    counts[of] = part - (of < ranks - 1);
+    all += counts[of];
+  }
+  MPI_Reduce_scatter(data->in, data->out, counts, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  PMPI_Reduce_scatter(data->in, data->own, counts, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT(memcmp(data->out, data->own, sizeof(int64_t) * (size_t)counts[rank]) == 0);
+  MPI_Allgatherv(data->in, counts[rank], MPI_INT64_T, data->out, counts, places, MPI_INT64_T, MPI_COMM_WORLD);
+  PMPI_Allgatherv(data->in, counts[rank], MPI_INT64_T, data->own, counts, places, MPI_INT64_T, MPI_COMM_WORLD);
+  EXPECT(memcmp(data->out, data->own, sizeof(int64_t) * (size_t)all) == 0);
+}
+
 static void movements_of(const struct Data* data, int round) {
   const int part = kNumbers / ranks, root = round % ranks;
   memcpy(data->out, data->in, sizeof(int64_t) * kNumbers);
@@ -54,6 +73,7 @@ static void movements_of(const struct Data* data, int round) {
   MPI_Allgather(data->in, part, MPI_INT64_T, data->out, part, MPI_INT64_T, MPI_COMM_WORLD);
   PMPI_Allgather(data->in, part, MPI_INT64_T, data->own, part, MPI_INT64_T, MPI_COMM_WORLD);
   EXPECT(memcmp(data->out, data->own, sizeof(int64_t) * (size_t)(part * ranks)) == 0);
+  unequal_parts_of(data, part);
   MPI_Alltoall(data->in, part, MPI_INT64_T, data->out, part, MPI_INT64_T, MPI_COMM_WORLD);
   PMPI_Alltoall(data->in, part, MPI_INT64_T, data->own, part, MPI_INT64_T, MPI_COMM_WORLD);
   EXPECT(memcmp(data->out, data->own, sizeof(int64_t) * (size_t)(part * ranks)) == 0);

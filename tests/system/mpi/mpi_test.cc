@@ -42,9 +42,21 @@ TEST(Mpi, CollectivesThatGiveEachRankAPartGoByTributary) {
   EXPECT_EQ(count(output, "MPI_Scatter: by Tributary 9 calls"), 1U) << output;
   EXPECT_EQ(count(output, "MPI_Alltoall: by Tributary 3 calls"), 1U) << output;
   EXPECT_EQ(count(output, "MPI_Reduce_scatter: by Tributary 2 calls"), 1U) << output;
-  // Counts that differ have no form in libtributary.
   EXPECT_EQ(count(output, "MPI_Allgather: by Tributary 4 calls"), 1U) << output;
   EXPECT_TRUE(output.contains("MPI_Alltoallv: by Tributary 4 calls")) << output;
+}
+
+TEST(Mpi, PartsOfUnequalSizesGoByTributaryUnlessOneIsMuchLargerThanTheOthers) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 1, .levels = 1}, 1);
+  Job job(workshop, cluster.get(), MPI_CHECK " 'unequal counts'");
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  for (const char* calls : {"MPI_Reduce_scatter of unequal counts: by Tributary 9 calls.*, by MPI 3 calls",
+                            "MPI_Allgatherv of unequal counts: by Tributary 7 calls.*, by MPI 2 calls"}) {
+    EXPECT_TRUE(std::regex_search(output, std::regex(calls))) << output;
+  }
+  EXPECT_GT(reported_bytes(output, "in-network "), 500'000U) << output;
 }
 
 // The program's ranks start their requests in different orders, and mix them with MPI's own.
@@ -152,6 +164,33 @@ TEST(Mpi, WithoutAManagerEveryCallGoesByMpi) {
   ASSERT_TRUE(job.good()) << job.output();
   EXPECT_EQ(count(job.output(), "MPI_Allreduce: by Tributary 0 calls"), 1U) << job.output();
   EXPECT_EQ(count(job.output(), "another reason than their size: "), 1U) << job.output();
+}
+
+TEST(Mpi, CallsGoByTributaryOnceTheManagerIsBackAndAnAggregatorMayDie) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = kRanks, .aggregators = 2, .levels = 1}, 1);
+  const std::string stop = workshop.folder() + "/stop";
+  cluster->kill(cli::LocalCluster::kManager);
+  Job job(workshop, cluster.get(), MPI_CHECK " until " + stop, {{"TRIBUTARY_LOG", "info"}});
+  ASSERT_TRUE(job.wait_for("calls go by MPI until the manager answers")) << job.output();
+  ASSERT_TRUE(job.wait_for("more rounds")) << job.output();
+  ASSERT_TRUE(cluster->restart(cli::LocalCluster::kManager));
+  ASSERT_TRUE(cluster->wait_until_serving());
+  ASSERT_TRUE(job.wait_for("the manager answers\n")) << job.output();
+  ASSERT_TRUE(job.wait_for("in-network reduction in use")) << job.output();
+  ASSERT_TRUE(job.wait_for_more("more rounds")) << job.output();
+  cluster->kill(0);
+  ASSERT_TRUE(job.wait_for_more("more rounds")) << job.output();
+  std::ofstream(stop).put('\n');
+  ASSERT_TRUE(job.good()) << job.output();
+  const std::string output = job.output();
+  EXPECT_EQ(count(output, "all right on 4 ranks"), 1U) << output;
+  EXPECT_GT(reported_bytes(output, "in-network "), 0U) << output;
+  for (const char* calls : {"MPI_Allreduce", "MPI_Allgatherv of unequal counts"}) {
+    const std::regex both(std::string(calls) + ": by Tributary [1-9].*, by MPI [1-9]");
+    EXPECT_TRUE(std::regex_search(output, both)) << output;
+  }
+  EXPECT_EQ(count(output, "another reason than their size: tributary_service_check: "), 1U) << output;
 }
 
 TEST(Mpi, AKilledAggregatorCostsNoCall) {
