@@ -184,14 +184,14 @@ class LinkShares(Daemons):
     def test_over_udp_a_tenant_that_floods_gets_no_more_than_its_share(self) -> None:
         self.transport = "udp"
         parts = self.two_floods((16, 4), (1, 1))
-        self.assertGreater(sum(parts.values()), 0.75, "the link is used")
+        self.assertGreater(sum(parts.values()), 0.6, "the link is used")
         for tenant, part in parts.items():
             self.assertAlmostEqual(part / sum(parts.values()), 0.5, delta=0.05, msg=f"{tenant} of {parts}")
 
     def test_over_udp_tenants_get_bytes_by_their_weights(self) -> None:
         self.transport = "udp"
         parts = self.two_floods((4, 4), (4, 1))
-        self.assertGreater(sum(parts.values()), 0.75, "the link is used")
+        self.assertGreater(sum(parts.values()), 0.6, "the link is used")
         self.assertAlmostEqual(parts["first"] / parts["second"], 3.7, delta=1.3, msg=parts)
 
     def test_a_lone_tenant_has_the_whole_link(self) -> None:
