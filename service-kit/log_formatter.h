@@ -6,7 +6,8 @@
 //    "message":"serving on 10.0.0.1:7470"}
 //
 // The second form is one line, too. A stranger's text may be part of a message, so neither form holds control characters
-// of the message: each line of a log is one record. All code is in this header: the daemons link spdlog; the library compiles it in.
+// of the message: each line of a log is one record. All code is in this header: the daemons link spdlog; the library
+// compiles it in.
 #include <spdlog/formatter.h>
 #include <spdlog/pattern_formatter.h>
 #include <unistd.h>

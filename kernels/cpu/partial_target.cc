@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/float_layout.h"
 #include "kernels/cpu/partial_table.h"
+#include "kernels/cpu/scalar_tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tributary::kernels::TRIBUTARY_TARGET {
@@ -40,21 +41,6 @@ HWY_INLINE void each_group(const Float* values, std::size_t count, std::size_t l
   function(padded, i);
 }
 
-/// The magnitudes of values among which are NaN or infinities, which do not count. Hardly any block has them.
-template <class Float>
-Magnitudes finite_magnitudes(const std::byte* values, std::size_t count) noexcept {
-  Magnitudes all{.marked = true};
-  for (std::size_t i = 0; i < count; ++i) {
-    Float one = 0;
-    std::memcpy(&one, values + i * sizeof(Float), sizeof(one));
-    const FloatBits<Float> value(one);
-    if (!value.counts()) continue;
-    all.most = std::max(all.most, std::uint64_t{value.magnitude()});
-    all.least = std::min(all.least, std::uint64_t{value.magnitude()});
-  }
-  return all;
-}
-
 template <class Float>
 Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
   using L = Layout<Float>;
@@ -85,7 +71,10 @@ Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
     look(padded);
   }
   const auto largest = hn::GetLane(hn::MaxOfLanes(signed_tag, most));
-  if (largest > kFinite) return finite_magnitudes<Float>(values, count);
+  if (largest > kFinite) {  // NaN or infinities do not count; hardly any block has them
+    const PartialTable& plain = scalar::kPartialTable;
+    return sizeof(Float) == sizeof(float) ? plain.magnitudes32(values, count) : plain.magnitudes64(values, count);
+  }
   const bool minus_zero = hn::GetLane(hn::MinOfLanes(signed_tag, lowest)) == hwy::LimitsMin<SignedBits>();
   if (largest == 0) return {.marked = minus_zero};
   return {.least = std::uint64_t{hn::GetLane(hn::MinOfLanes(bits_tag, least))} + 1,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/partial_table.h"
+#include "kernels/cpu/scalar_tables.h"
 #include "kernels/cpu/whole_numbers.h"
 #include "tributary/kernels/convert.h"
 
@@ -23,6 +24,7 @@ const std::uint8_t* bytes_at(const std::byte* at) noexcept {
 /// The bits of a format without its sign: kFinite are those of the largest finite value.
 struct FormatOfFloat16 {
   using Element = Float16<Order::sequential>;
+  static constexpr auto kKernels = &ShortSumTable::float16;
   static constexpr std::uint16_t kFinite = 0x7BFF;
   /// Returns the bits of the float32 of the same value.
   static std::uint32_t as_float32(std::uint32_t magnitude) noexcept {
@@ -34,6 +36,7 @@ struct FormatOfFloat16 {
 };
 struct FormatOfBFloat16 {
   using Element = BFloat16<Order::sequential>;
+  static constexpr auto kKernels = &ShortSumTable::bfloat16;
   static constexpr std::uint16_t kFinite = 0x7F7F;
   static std::uint32_t as_float32(std::uint32_t magnitude) noexcept { return magnitude << 16U; }
 };
@@ -48,22 +51,6 @@ HWY_INLINE void each_group(const std::byte* values, std::size_t count, std::size
   alignas(64) std::uint8_t padded[2 * HWY_MAX_BYTES] = {};
   std::memcpy(padded, values + 2 * i, 2 * (count - i));
   function(padded, i);
-}
-
-/// The magnitudes of values among which are NaN or infinities, which do not count. Hardly any block has them.
-template <class Format>
-Magnitudes finite_magnitudes(const std::byte* values, std::size_t count) noexcept {
-  std::uint16_t highest = 0, lowest = 0xFFFF;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t magnitude = 0;
-    std::memcpy(&magnitude, values + 2 * i, sizeof(magnitude));
-    magnitude &= 0x7FFF;
-    if (magnitude == 0 || magnitude > Format::kFinite) continue;
-    highest = std::max(highest, magnitude);
-    lowest = std::min(lowest, magnitude);
-  }
-  if (highest == 0) return {.marked = true};
-  return {.least = Format::as_float32(lowest), .most = Format::as_float32(highest), .marked = true};
 }
 
 template <class Format>
@@ -85,7 +72,9 @@ Magnitudes magnitudes(const std::byte* values, std::size_t count) noexcept {
   const auto second = [](Vec<std::uint32_t> v) HWY_ATTR { return hn::ShiftRight<16>(v); };
   const auto mosts = as<std::uint32_t>(most), leasts = as<std::uint32_t>(least);
   const std::uint32_t highest = hn::GetLane(hn::MaxOfLanes(pairs, hn::Max(first(mosts), second(mosts))));
-  if (highest > Format::kFinite) return finite_magnitudes<Format>(values, count);
+  if (highest > Format::kFinite) {  // NaN or infinities do not count; hardly any block has them
+    return (scalar::kPartialTable.short_sums->*Format::kKernels).magnitudes(values, count);
+  }
   const bool minus_zero = !hn::AllFalse(lanes, hn::Eq(lowest, set<std::int16_t>(hwy::LimitsMin<std::int16_t>())));
   if (highest == 0) return {.marked = minus_zero};
   const std::uint32_t below_least = hn::GetLane(hn::MinOfLanes(pairs, hn::Min(first(leasts), second(leasts))));

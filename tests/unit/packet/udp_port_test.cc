@@ -65,6 +65,22 @@ bool in_own_network(const std::function<void()>& run) {
   return permitted;
 }
 
+/// Room for one datagram and what the system tells of it.
+struct Reception {
+  Reception() noexcept {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+  }
+  Reception(const Reception&) = delete;
+  Reception& operator=(const Reception&) = delete;
+  std::array<std::byte, 2000> bytes;
+  alignas(cmsghdr) std::array<char, 128> control{};
+  iovec part{bytes.data(), bytes.size()};
+  msghdr message{};
+};
+
 #define IN_OWN_NETWORK(...) \
   if (!in_own_network(__VA_ARGS__)) GTEST_SKIP() << "needs root, for a network namespace, and ip"
 
@@ -153,16 +169,9 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
     ASSERT_EQ(::getsockname(far.get(), own.get(), &own.bytes), 0);
     const auto from = open_at("", {.dscp = 46});
     send(*from, packet::packet_address(own), Bytes(100));
-    std::array<std::byte, 200> bytes;
-    alignas(cmsghdr) std::array<char, 128> control{};
-    iovec part{bytes.data(), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    ASSERT_EQ(::recvmsg(far.get(), &message, 0), 100);
-    const cmsghdr* const told = CMSG_FIRSTHDR(&message);
+    Reception datagram;
+    ASSERT_EQ(::recvmsg(far.get(), &datagram.message, 0), 100);
+    const cmsghdr* const told = CMSG_FIRSTHDR(&datagram.message);
     ASSERT_NE(told, nullptr);
     EXPECT_EQ(std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(told))), 46 << 2 | 2);
   }
@@ -189,14 +198,8 @@ class MarkedSocket {
   [[nodiscard]] PacketAddress address() const { return packet::packet_address(own_); }
   /// Waits for a datagram. Empty: none came, or it has no mark.
   [[nodiscard]] std::optional<std::uint32_t> take() const {
-    std::array<std::byte, 2000> bytes;
-    alignas(cmsghdr) std::array<char, 128> control{};
-    iovec part{bytes.data(), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
+    Reception datagram;
+    msghdr& message = datagram.message;
     if (::recvmsg(socket_.get(), &message, 0) < 0) return std::nullopt;
     for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
       if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SO_MARK) continue;
@@ -214,7 +217,8 @@ class MarkedSocket {
 };
 
 TEST(UdpPort, MarksEachDatagramWithItsPriorityAndJoinsOnlyThoseOfOneMark) {
-  IN_OWN_NETWORK([] {
+  bool seen = false;
+  IN_OWN_NETWORK([&seen] {
     struct Case {
       std::string from;
       bool to_four;
@@ -222,6 +226,7 @@ TEST(UdpPort, MarksEachDatagramWithItsPriorityAndJoinsOnlyThoseOfOneMark) {
     for (const Case& one : {Case{"127.0.0.1", true}, Case{"::1", false}, Case{"", true}, Case{"", false}}) {
       const MarkedSocket to(one.to_four);
       if (!to.is_open()) continue;  // this machine has no IPv6, or its Linux shows no marks
+      seen = true;
       const auto from = open_at(one.from);
       const Bytes header(packet::kPacketHeaderBytes);
       const std::vector<std::uint32_t> priorities{0x7471'0010, 0x7471'0010, 0x7471'0011, 0, 0, 0x7471'0010};
@@ -238,6 +243,7 @@ TEST(UdpPort, MarksEachDatagramWithItsPriorityAndJoinsOnlyThoseOfOneMark) {
       EXPECT_EQ(to.take(), 0x7471'0010U) << "the priority stays until the next call";
     }
   });
+  if (!seen) GTEST_SKIP() << "this Linux does not show the marks of datagrams that come; Linux 5.19 and later do";
 }
 
 /// Takes the rights to mark packets from this thread.
